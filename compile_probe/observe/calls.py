@@ -1,0 +1,107 @@
+"""Runs a series of calls under ``torch.compile`` and tells what Dynamo did; in any process."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import Any, Callable, Optional
+
+import torch
+import torch._dynamo
+from torch.utils import _pytree as pytree
+
+from .. import untyped
+from . import breaks, lines, recompiles
+from .graphs import counting_eager
+from .patches import Patches
+from .recorder import Listener, Recorder
+from .records import Observation
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def observe_calls(
+    fn: Callable[..., Any],
+    calls: Sequence[tuple[Sequence[Any], dict[str, Any]]],
+    *,
+    train: bool = False,
+    grad: Optional[bool] = None,
+    listener: Optional[Listener] = None,
+) -> Observation:
+    """Compile ``fn`` with a backend that only counts, make the calls in order, and return what was seen.
+
+    ``calls`` are (args, kwargs), used as they are and once each; ``train`` also runs backward on the sum of the
+    outputs. Gradients are recorded when ``grad`` says so, by default as ``train`` does. Dynamo is reset before and
+    after. Whatever the compiled call raises is kept in ``Observation.error`` and ends the series.
+    """
+    recorder = Recorder(listener)
+    outputs: list[Any] = []
+    error: Optional[BaseException] = None
+    torch._dynamo.reset()
+    with Patches(recorder.notes) as patches, torch.set_grad_enabled(train if grad is None else grad):
+        for part in (breaks, recompiles, lines):
+            part.install(patches, recorder)
+        compiled = untyped.torch.compile(fn, backend=counting_eager(recorder))
+        for recorder.call, (args, kwargs) in enumerate(calls):
+            try:
+                outputs.append(call_target(compiled, tuple(args), dict(kwargs), train))
+            except Exception as caught:  # the target's own failure is a fact to report
+                error = caught
+                break
+    torch._dynamo.reset()
+    return recorder.finish(outputs, error)
+
+
+def call_target(compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], train: bool) -> Any:
+    """Make one call, and its backward when training; user stacks begin below this frame (``stacks.ENTRY``)."""
+    output = compiled(*args, **kwargs)
+    if train:
+        loss = total_of(output)
+        if loss is not None:
+            loss.backward()
+    return output
+
+
+def total_of(output: Any) -> Any:
+    """The sum of every output that can be differentiated, or None where there is none."""
+    leaves = [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not leaves:
+        return None
+    return torch.stack([leaf.abs().sum() if leaf.is_complex() else leaf.sum() for leaf in leaves]).sum()
+
+
+def fresh_calls(calls: Sequence[Call], at_least: int = 5) -> list[Call]:
+    """Cycle through ``calls`` until there are ``at_least`` of them (and each came once), with copies of the tensors.
+
+    Every second value of a counter, a length or a flag shows itself only on later calls; five are what it takes for
+    Dynamo's automatic dynamic shapes to settle.
+    """
+    number = max(at_least, len(calls))
+    return [copy_call(calls[index % len(calls)]) for index in range(number)]
+
+
+def copy_call(call: Call) -> Call:
+    """Copy a call so that what the target changes in its arguments stays there; what cannot be copied is shared."""
+    memo: dict[int, Any] = {}
+    args, kwargs = call
+    return tuple(_copied(arg, memo) for arg in args), {name: _copied(arg, memo) for name, arg in kwargs.items()}
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    kind = untyped.type_of(value)
+    if kind is torch.Tensor:
+        if id(value) not in memo:
+            clone = value.detach().clone(memory_format=torch.preserve_format)
+            memo[id(value)] = clone.requires_grad_(value.requires_grad)
+        return memo[id(value)]
+    if isinstance(value, torch.nn.Module) or inspect.isroutine(value) or inspect.isclass(value):
+        return value
+    if kind in (tuple, list):
+        return kind(_copied(item, memo) for item in value)
+    if kind is dict:
+        return {key: _copied(item, memo) for key, item in value.items()}
+    try:
+        return copy.deepcopy(value, memo)
+    except Exception:  # an arbitrary object of the user's may refuse in any way
+        return value
