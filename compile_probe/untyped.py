@@ -6,8 +6,3 @@ import importlib
 from typing import Any
 
 torch: Any = importlib.import_module("torch")
-
-
-def type_of(value: Any) -> Any:
-    """``type(value)`` without what a type checker concludes from comparing it."""
-    return type(value)

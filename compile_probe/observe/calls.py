@@ -89,7 +89,7 @@ def copy_call(call: Call) -> Call:
 
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:
-    kind = untyped.type_of(value)
+    kind: object = type(value)
     if kind is torch.Tensor:
         if id(value) not in memo:
             clone = value.detach().clone(memory_format=torch.preserve_format)
@@ -98,7 +98,8 @@ def _copied(value: Any, memo: dict[int, Any]) -> Any:
     if isinstance(value, torch.nn.Module) or inspect.isroutine(value) or inspect.isclass(value):
         return value
     if kind in (tuple, list):
-        return kind(_copied(item, memo) for item in value)
+        items: list[Any] = [_copied(item, memo) for item in value]
+        return tuple(items) if kind is tuple else items
     if kind is dict:
         return {key: _copied(item, memo) for key, item in value.items()}
     try:
