@@ -1,0 +1,44 @@
+/** Probing from the editor: refused without trust, explained when it ends without a number. */
+
+import * as vscode from 'vscode';
+import type { Middleware } from 'vscode-languageclient/node';
+import { SERVER_COMMANDS, type ProbeState } from './protocol';
+
+/** Stands before every command that goes to the server, whether a code lens, a link or the palette sent it. */
+export const middleware: Middleware = {
+  executeCommand: async (command, args: unknown[], next) => {
+    if (command !== SERVER_COMMANDS.probe) return next(command, args) as unknown;
+    if (!vscode.workspace.isTrusted) {
+      offerTrust();
+      return undefined;
+    }
+    const state = (await next(command, args)) as ProbeState | undefined;
+    if (state) explain(state);
+    return state;
+  },
+};
+
+/** Probes the target that encloses the cursor. */
+export async function probeAtCursor(): Promise<ProbeState | undefined> {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) return undefined;
+  const { line, character } = editor.selection.active;
+  return vscode.commands.executeCommand(SERVER_COMMANDS.probe, { uri: editor.document.uri.toString(), position: { line, character } });
+}
+
+/** A probe runs the user's code, which is theirs to allow. */
+function offerTrust(): void {
+  const manage = vscode.l10n.t('Manage Workspace Trust');
+  const text = vscode.l10n.t('A probe runs the code of this workspace, and the workspace is not trusted.');
+  void vscode.window.showWarningMessage(text, manage).then((choice) => {
+    if (choice === manage) void vscode.commands.executeCommand('workbench.trust.manage');
+  });
+}
+
+function explain({ status, message, target }: ProbeState): void {
+  if (message === null || status === 'cancelled') return;
+  const logs = vscode.l10n.t('Show Logs');
+  void vscode.window.showWarningMessage(`${target}: ${message}`, logs).then((choice) => {
+    if (choice === logs) void vscode.commands.executeCommand('compileLens.showLogs');
+  });
+}

@@ -1,0 +1,40 @@
+/** Names and payloads of our own messages, as docs/protocol.md section 1 defines them. */
+
+/** What the server must know about this window before it starts. */
+export interface InitializationOptions {
+  trusted: boolean;
+  interpreter: string[];
+  interpreterSource: string;
+  locale: string;
+}
+
+export const STATUS = 'compileLens/status';
+export const PROBE = 'compileLens/probe';
+export const TRUST = 'compileLens/trust';
+export const INTERPRETER = 'compileLens/interpreter';
+
+/** Commands that the server executes; vscode-languageclient registers them, so this extension must not. */
+export const SERVER_COMMANDS = {
+  probe: 'compileLens.probe',
+  cancel: 'compileLens.cancelProbe',
+  clear: 'compileLens.clearProbeResults',
+} as const;
+
+/** The state of the server as a whole. */
+export interface ServerStatus {
+  health: 'ok' | 'warning' | 'error';
+  message: string;
+}
+
+/** What is known about the measured speed-up of one target. */
+export interface ProbeState {
+  uri: string;
+  target: string;
+  state: 'running' | 'done' | 'stale' | 'cleared';
+  stage: string | null;
+  status: string | null;
+  text: string;
+  detail: string;
+  message: string | null;
+  result: Record<string, unknown> | null;
+}
