@@ -1,0 +1,1 @@
+"""Tables about torch, torch_npu and Python that the interpreter and the rules ask; imports nothing of ours."""

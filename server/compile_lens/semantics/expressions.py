@@ -1,0 +1,588 @@
+"""Evaluation of expressions to abstract values."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any, Optional
+from typing import Union as Either
+
+import libcst as cst
+
+from . import results
+from .attributes import read_attribute
+from .calls import call_value
+from .frames import Block, Frame
+from .iteration import iterate
+from .narrowing import narrow
+from .operations import Branch, Formatting, Subscript
+from .scopes import Scope
+from .values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Dictionary,
+    External,
+    Function,
+    Instance,
+    Iterator,
+    NdArray,
+    Number,
+    Opaque,
+    Sequence,
+    Tensor,
+    Text,
+    Value,
+    is_text,
+    join,
+    join_all,
+    number_kind,
+    options,
+    truth,
+)
+
+Evaluator = Callable[[Frame, Any], Value]
+
+
+def evaluate(frame: Frame, node: cst.CSTNode) -> Value:
+    """The abstract value of an expression; announces the operations it performs."""
+    evaluator = _EVALUATORS.get(type(node))
+    return UNKNOWN if evaluator is None else evaluator(frame, node)
+
+
+def test(frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNode) -> Optional[bool]:
+    """Evaluate a condition and announce the jump; its truth where that is certain."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        inverse = test(frame, node.expression, kind, statement)
+        return None if inverse is None else not inverse
+    if isinstance(node, cst.BooleanOperation):
+        left = test(frame, node.left, kind if kind != "assert" else "and", statement)
+        is_and = isinstance(node.operator, cst.And)
+        if left is not None and left != is_and:
+            return left
+        saved = frame.scope.snapshot()
+        narrow(frame, node.left, is_and)
+        frame.conditional += left is None
+        right = test(frame, node.right, kind if kind != "assert" else "and", statement)
+        frame.conditional -= left is None
+        frame.scope.restore({**saved, **{k: v for k, v in frame.scope.names.items() if k not in saved}})
+        if left is None:
+            return right if right is not None and right != is_and else None
+        return right
+    value = evaluate(frame, node)
+    announce_branch(frame, node, value, kind, statement)
+    return truth(value)
+
+
+def announce_branch(frame: Frame, node: cst.CSTNode, value: Value, kind: str, statement: cst.CSTNode) -> None:
+    """Announce a jump on every alternative of a value."""
+    choices = options(value)
+    for choice in choices:
+        frame.interpreter.announce(Branch(node, frame, len(choices) == 1, choice, kind, statement))
+
+
+# --- literals and names --------------------------------------------------------------------------------------------
+
+
+def _name(frame: Frame, node: cst.Name) -> Value:
+    text = node.value
+    found = frame.scope.get(text)
+    if found is not None:
+        return found
+    if text in ("True", "False", "None"):
+        return Const({"True": True, "False": False, "None": None}[text])
+    return External(text) if text in frame.interpreter.builtin_names else UNKNOWN
+
+
+def _literal(frame: Frame, node: Either[cst.Integer, cst.Float, cst.Imaginary]) -> Value:
+    try:
+        return Const(ast.literal_eval(node.value))
+    except (ValueError, SyntaxError, MemoryError):
+        return Number("int")
+
+
+def _string(frame: Frame, node: cst.SimpleString) -> Value:
+    if len(node.value) > 200:
+        return Text()
+    try:
+        return Const(ast.literal_eval(node.value))
+    except (ValueError, SyntaxError):
+        return Text()
+
+
+def _concatenated(frame: Frame, node: cst.ConcatenatedString) -> Value:
+    evaluate(frame, node.left)
+    evaluate(frame, node.right)
+    return Text()
+
+
+def _formatted(frame: Frame, node: cst.FormattedString) -> Value:
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringExpression):
+            announce_formatting(frame, part, evaluate(frame, part.expression))
+    return Text()
+
+
+def announce_formatting(frame: Frame, node: cst.CSTNode, value: Value) -> None:
+    choices = options(value)
+    for choice in choices:
+        frame.interpreter.announce(Formatting(node, frame, len(choices) == 1, choice))
+
+
+def _ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
+    return Const(...)
+
+
+# --- operators -----------------------------------------------------------------------------------------------------
+
+_BINARY: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
+    cst.Add: ("+", operator.add),
+    cst.Subtract: ("-", operator.sub),
+    cst.Multiply: ("*", operator.mul),
+    cst.Divide: ("/", operator.truediv),
+    cst.FloorDivide: ("//", operator.floordiv),
+    cst.Modulo: ("%", operator.mod),
+    cst.Power: ("**", operator.pow),
+    cst.MatrixMultiply: ("@", operator.matmul),
+    cst.BitAnd: ("&", operator.and_),
+    cst.BitOr: ("|", operator.or_),
+    cst.BitXor: ("^", operator.xor),
+    cst.LeftShift: ("<<", operator.lshift),
+    cst.RightShift: (">>", operator.rshift),
+}
+_COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
+    cst.Equal: ("==", operator.eq),
+    cst.NotEqual: ("!=", operator.ne),
+    cst.LessThan: ("<", operator.lt),
+    cst.LessThanEqual: ("<=", operator.le),
+    cst.GreaterThan: (">", operator.gt),
+    cst.GreaterThanEqual: (">=", operator.ge),
+}
+_LIMIT = 10**9
+
+
+_AUGMENTED: dict[type, type] = {
+    cst.AddAssign: cst.Add,
+    cst.SubtractAssign: cst.Subtract,
+    cst.MultiplyAssign: cst.Multiply,
+    cst.DivideAssign: cst.Divide,
+    cst.FloorDivideAssign: cst.FloorDivide,
+    cst.ModuloAssign: cst.Modulo,
+    cst.PowerAssign: cst.Power,
+    cst.MatrixMultiplyAssign: cst.MatrixMultiply,
+    cst.BitAndAssign: cst.BitAnd,
+    cst.BitOrAssign: cst.BitOr,
+    cst.BitXorAssign: cst.BitXor,
+    cst.LeftShiftAssign: cst.LeftShift,
+    cst.RightShiftAssign: cst.RightShift,
+}
+
+
+def binary_operator(node: cst.BaseAugOp) -> tuple[str, Callable[[Any, Any], Any]]:
+    """Symbol and function of an augmented assignment's operator."""
+    return _BINARY[_AUGMENTED[type(node)]]
+
+
+def _binary(frame: Frame, node: cst.BinaryOperation) -> Value:
+    symbol, function = _BINARY[type(node.operator)]
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if symbol == "%" and is_text(left):
+        for value in right.items if isinstance(right, Sequence) and right.items else [right]:
+            announce_formatting(frame, node, value)
+        return Text()
+    return join_all(binary(symbol, function, a, b) for a in options(left) for b in options(right))
+
+
+def binary(symbol: str, function: Callable[[Any, Any], Any], left: Value, right: Value) -> Value:
+    """Result of one operator on two values without alternatives."""
+    tensor = results.binary(symbol, left, right)
+    if tensor is not None:
+        return tensor
+    if isinstance(left, Const) and isinstance(right, Const):
+        a, b = left.value, right.value
+        small = all(isinstance(v, (bool, int, float)) and abs(v) < _LIMIT for v in (a, b)) and symbol not in (
+            "**",
+            "<<",
+        )
+        if small or (isinstance(a, str) and isinstance(b, str) and symbol == "+"):
+            try:
+                return Const(function(a, b))
+            except (ArithmeticError, TypeError, ValueError):
+                return UNKNOWN
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and symbol == "+":
+        if left.items is not None and right.items is not None:
+            return Sequence(left.kind, left.items + right.items)
+        return Sequence(left.kind, None, join(left.element, right.element))
+    if isinstance(left, Sequence) and symbol == "*":
+        return Sequence(left.kind, None, left.element)
+    if symbol == "+" and (is_text(left) or is_text(right)):
+        return Text()
+    kinds = number_kind(left), number_kind(right)
+    if kinds[0] and kinds[1]:
+        kind = "float" if symbol == "/" or "float" in kinds else "complex" if "complex" in kinds else "int"
+        origins = {v.origin for v in (left, right) if isinstance(v, Number)}
+        return Number(kind, origins.pop() if len(origins) == 1 else "computed")
+    return UNKNOWN
+
+
+def _comparison(frame: Frame, node: cst.Comparison) -> Value:
+    left = evaluate(frame, node.left)
+    result: Optional[Value] = None
+    for index, target in enumerate(node.comparisons):
+        right = evaluate(frame, target.comparator)
+        value = join_all(compare(target.operator, a, b) for a in options(left) for b in options(right))
+        if index:  # a < b < c jumps on the first result
+            announce_branch(frame, node, result or UNKNOWN, "and", node)
+        result, left = value, right
+    return result or UNKNOWN
+
+
+def compare(comparator: cst.BaseCompOp, left: Value, right: Value) -> Value:
+    """Result of one comparison of two values without alternatives."""
+    if isinstance(comparator, (cst.Is, cst.IsNot)):
+        same = _identical(left, right)
+        return Number("bool") if same is None else Const(same == isinstance(comparator, cst.Is))
+    if isinstance(comparator, (cst.In, cst.NotIn)):
+        return _contains(left, right, isinstance(comparator, cst.In))
+    symbol, function = _COMPARISONS[type(comparator)]
+    tensor = results.binary(symbol, left, right)
+    if tensor is not None and not (NONE in (left, right) or is_text(left) or is_text(right)):
+        return tensor
+    if isinstance(left, Const) and isinstance(right, Const):
+        try:
+            return Const(function(left.value, right.value))
+        except TypeError:
+            return UNKNOWN
+    if (
+        NONE in (left, right)
+        and symbol in ("==", "!=")
+        and not isinstance(left if right == NONE else right, (type(UNKNOWN),))
+    ):
+        return Const(symbol == "!=")
+    known = (Number, Const, Text, Opaque, External, Sequence)
+    return Number("bool") if isinstance(left, known) or isinstance(right, known) else UNKNOWN
+
+
+def _identical(left: Value, right: Value) -> Optional[bool]:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return left == right
+    certain = (
+        Tensor,
+        NdArray,
+        Sequence,
+        Dictionary,
+        Function,
+        Class,
+        Instance,
+        Number,
+        Text,
+        Opaque,
+        Iterator,
+        External,
+    )
+    for one, other in ((left, right), (right, left)):
+        if one == NONE and isinstance(other, certain):
+            return False
+    return True if left is right and isinstance(left, (Function, Class, Instance)) else None
+
+
+def _contains(left: Value, right: Value, positive: bool) -> Value:
+    if isinstance(right, Dictionary) and isinstance(left, Const):
+        if left.value in right.entries:
+            return Const(positive)
+        return Const(not positive) if right.exact else Number("bool")
+    if isinstance(right, Sequence) and isinstance(left, Const):
+        items = right.items
+        if items is not None and all(isinstance(item, Const) for item in items):
+            return Const((left in items) == positive)
+    if isinstance(right, (Tensor, NdArray)):
+        return Tensor(0, "bool")
+    return Number("bool")
+
+
+def _unary(frame: Frame, node: cst.UnaryOperation) -> Value:
+    value = evaluate(frame, node.expression)
+    if isinstance(node.operator, cst.Not):
+        announce_branch(frame, node.expression, value, "not", node)
+        known = truth(value)
+        return Number("bool") if known is None else Const(not known)
+    if isinstance(value, Const) and isinstance(value.value, (int, float)) and isinstance(node.operator, cst.Minus):
+        return Const(-value.value)
+    return value if isinstance(value, (Tensor, NdArray, Number)) else UNKNOWN
+
+
+def _boolean(frame: Frame, node: cst.BooleanOperation) -> Value:
+    kind = "and" if isinstance(node.operator, cst.And) else "or"
+    left = evaluate(frame, node.left)
+    announce_branch(frame, node.left, left, kind, node)
+    known = truth(left)
+    if known is not None and known != (kind == "and"):
+        return left
+    saved = frame.scope.snapshot()
+    narrow(frame, node.left, kind == "and")
+    frame.conditional += known is None
+    right = evaluate(frame, node.right)
+    frame.conditional -= known is None
+    frame.scope.restore({**frame.scope.names, **saved})
+    if known is not None:
+        return right
+    kept = [v for v in options(left) if truth(v) is not (kind == "and")]
+    return join_all([*kept, right])
+
+
+def _ternary(frame: Frame, node: cst.IfExp) -> Value:
+    known = test(frame, node.test, "ternary", node)
+    if known is not None:
+        saved = frame.scope.snapshot()
+        narrow(frame, node.test, known)
+        value = evaluate(frame, node.body if known else node.orelse)
+        frame.scope.restore({**frame.scope.names, **saved})
+        return value
+    values: list[Value] = []
+    frame.conditional += 1
+    for branch, truth_of_test in ((node.body, True), (node.orelse, False)):
+        saved = frame.scope.snapshot()
+        narrow(frame, node.test, truth_of_test)
+        values.append(evaluate(frame, branch))
+        frame.scope.restore({**frame.scope.names, **saved})
+    frame.conditional -= 1
+    return join_all(values)
+
+
+def _walrus(frame: Frame, node: cst.NamedExpr) -> Value:
+    value = evaluate(frame, node.value)
+    if isinstance(node.target, cst.Name):
+        frame.scope.set(node.target.value, value)
+    return value
+
+
+# --- containers ----------------------------------------------------------------------------------------------------
+
+
+def elements(frame: Frame, nodes: Any) -> Optional[list[Value]]:
+    """Values of the elements of a display; ``None`` as soon as their number is not known."""
+    values: Optional[list[Value]] = []
+    for element in nodes:
+        if isinstance(element, (cst.StarredElement, cst.StarredDictElement)):
+            value = evaluate(frame, element.value)
+            if values is not None and isinstance(value, Sequence) and value.items is not None:
+                values.extend(value.items)
+            else:
+                values = None
+            continue
+        value = evaluate(frame, element.value)
+        if values is not None:
+            values.append(value)
+    return values
+
+
+def _collection(kind: str) -> Evaluator:
+    def build(frame: Frame, node: Any) -> Value:
+        values = elements(frame, node.elements)
+        return Sequence(kind, values if kind != "set" else None, join_all(values or ()))
+
+    return build
+
+
+def _dict(frame: Frame, node: cst.Dict) -> Value:
+    result = Dictionary()
+    for element in node.elements:
+        if isinstance(element, cst.DictElement):
+            key = evaluate(frame, element.key)
+            result.store(key, evaluate(frame, element.value))
+        else:
+            other = evaluate(frame, element.value)
+            if isinstance(other, Dictionary):
+                result.entries.update(other.entries)
+                result.exact = result.exact and other.exact
+                result.element = join_all(result.entries.values())
+            else:
+                result.exact = False
+    return result
+
+
+def _slice(frame: Frame, node: cst.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            bound = evaluate(frame, part)
+            if isinstance(bound, Tensor):
+                return Opaque("slice-by-tensor")
+    return Opaque("slice")
+
+
+def index_value(frame: Frame, node: cst.Subscript) -> Value:
+    """The index of a subscript: one value, or a tuple of the values between commas."""
+    values: list[Value] = []
+    for part in node.slice:
+        inner = part.slice
+        values.append(_slice(frame, inner) if isinstance(inner, cst.Slice) else evaluate(frame, inner.value))
+    return values[0] if len(values) == 1 else Sequence("tuple", values)
+
+
+def _subscript(frame: Frame, node: cst.Subscript) -> Value:
+    receiver = evaluate(frame, node.value)
+    index = index_value(frame, node)
+    choices = options(receiver)
+    for choice in choices:
+        frame.interpreter.announce(Subscript(node, frame, len(choices) == 1, choice, index))
+    return join_all(subscript(choice, index) for choice in choices)
+
+
+def subscript(receiver: Value, index: Value) -> Value:
+    """Result of reading ``receiver[index]``."""
+    if isinstance(receiver, Tensor):
+        return results.subscript(receiver, index)
+    if isinstance(receiver, NdArray):
+        return NdArray(None, receiver.dtype)
+    if isinstance(receiver, Instance) and "_items" in receiver.attributes:
+        return subscript(receiver.attributes["_items"], index)
+    if isinstance(receiver, Sequence):
+        if isinstance(index, Const) and isinstance(index.value, int) and receiver.items is not None:
+            if -len(receiver.items) <= index.value < len(receiver.items):
+                return receiver.items[index.value]
+            return UNKNOWN
+        if isinstance(index, Opaque) and index.kind.startswith("slice"):
+            return Sequence(receiver.kind, None, receiver.element)
+        return receiver.element
+    if isinstance(receiver, Dictionary):
+        if isinstance(index, Const) and index.value.__hash__ and index.value in receiver.entries:
+            return receiver.entries[index.value]
+        return UNKNOWN if isinstance(index, Const) and not receiver.exact else receiver.element
+    if is_text(receiver):
+        return Text()
+    return UNKNOWN
+
+
+# --- comprehensions ------------------------------------------------------------------------------------------------
+
+
+def _comprehension(kind: str) -> Evaluator:
+    def build(frame: Frame, node: Any) -> Value:
+        outer = frame.scope
+        frame.scope = Scope(outer)
+        frame.blocks.append(Block("comprehension", node))
+        conditional = frame.conditional
+        try:
+            for_in: Optional[cst.CompFor] = node.for_in
+            count: Optional[int] = None
+            first = True
+            filtered = False
+            while for_in is not None:
+                iterated = evaluate(frame, for_in.iter)
+                if first and isinstance(iterated, Sequence) and iterated.items is not None:
+                    count = len(iterated.items)
+                elif not first:
+                    count = None
+                first = False
+                assign(frame, for_in.target, iterate(frame, for_in.iter, iterated))
+                for condition in for_in.ifs:
+                    filtered = True
+                    frame.conditional += test(frame, condition.test, "comprehension", condition) is None
+                    narrow(frame, condition.test, True)
+                for_in = for_in.inner_for_in
+            frame.conditional += 1
+            if kind == "dict":
+                key, value = evaluate(frame, node.key), evaluate(frame, node.value)
+                result = Dictionary(exact=False)
+                result.element = value
+                del key
+                return result
+            element = evaluate(frame, node.elt)
+        finally:
+            frame.blocks.pop()
+            frame.scope = outer
+            frame.conditional = conditional
+        if kind == "generator":
+            return Iterator(element, "generator")
+        items = [element] * count if count is not None and count <= 16 and not filtered and kind == "list" else None
+        return Sequence(kind, items, element)
+
+    return build
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def _attribute(frame: Frame, node: cst.Attribute) -> Value:
+    return read_attribute(frame, node, evaluate(frame, node.value), node.attr.value)
+
+
+def _lambda(frame: Frame, node: cst.Lambda) -> Value:
+    return Function(node, frame.module, frame.scope)
+
+
+def _call(frame: Frame, node: cst.Call) -> Value:
+    callee = evaluate(frame, node.func)
+    arguments: list[Value] = []
+    keywords: dict[str, Value] = {}
+    for argument in node.args:
+        value = evaluate(frame, argument.value)
+        if argument.keyword is not None:
+            keywords[argument.keyword.value] = value
+        elif argument.star == "*":
+            if isinstance(value, Sequence) and value.items is not None:
+                arguments.extend(value.items)
+            else:
+                arguments.append(value.element if isinstance(value, Sequence) else UNKNOWN)
+                keywords["*"] = UNKNOWN
+        elif argument.star == "**":
+            if isinstance(value, Dictionary):
+                keywords.update({str(k): v for k, v in value.entries.items()})
+            if not (isinstance(value, Dictionary) and value.exact):
+                keywords["**"] = UNKNOWN
+        else:
+            arguments.append(value)
+    return call_value(frame, node, callee, tuple(arguments), keywords)
+
+
+def _await(frame: Frame, node: cst.Await) -> Value:
+    evaluate(frame, node.expression)
+    return UNKNOWN
+
+
+def _yield(frame: Frame, node: cst.Yield) -> Value:
+    if isinstance(node.value, cst.From):
+        value = iterate(frame, node.value.item, evaluate(frame, node.value.item))
+    else:
+        value = NONE if node.value is None else evaluate(frame, node.value)
+    frame.yielded = value if frame.yielded is None else join(frame.yielded, value)
+    return UNKNOWN
+
+
+def assign(frame: Frame, target: cst.CSTNode, value: Value) -> None:
+    """Bind a value to a target of a loop or comprehension; `statements` handles the other targets."""
+    frame.interpreter.assign(frame, target, value)
+
+
+_EVALUATORS: dict[type, Evaluator] = {
+    cst.Name: _name,
+    cst.Integer: _literal,
+    cst.Float: _literal,
+    cst.Imaginary: _literal,
+    cst.SimpleString: _string,
+    cst.ConcatenatedString: _concatenated,
+    cst.FormattedString: _formatted,
+    cst.Ellipsis: _ellipsis,
+    cst.BinaryOperation: _binary,
+    cst.Comparison: _comparison,
+    cst.UnaryOperation: _unary,
+    cst.BooleanOperation: _boolean,
+    cst.IfExp: _ternary,
+    cst.NamedExpr: _walrus,
+    cst.List: _collection("list"),
+    cst.Tuple: _collection("tuple"),
+    cst.Set: _collection("set"),
+    cst.Dict: _dict,
+    cst.Subscript: _subscript,
+    cst.ListComp: _comprehension("list"),
+    cst.SetComp: _comprehension("set"),
+    cst.GeneratorExp: _comprehension("generator"),
+    cst.DictComp: _comprehension("dict"),
+    cst.Attribute: _attribute,
+    cst.Lambda: _lambda,
+    cst.Call: _call,
+    cst.Await: _await,
+    cst.Yield: _yield,
+}

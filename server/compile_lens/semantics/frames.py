@@ -1,0 +1,148 @@
+"""The state of one call that is being walked, and what a graph break at its current place would cost.
+
+Dynamo's rules (``torch/_dynamo/symbolic_convert.py``, 2.13): ``maybe_has_backedge`` throws the whole frame away when a
+jump backwards comes before the next return; ``should_compile_partial_graph`` refuses to resume inside ``try`` and
+inside context managers that it cannot restore; a break in an inlined function is charged to its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Optional
+
+import libcst as cst
+
+from .modules import SourceModule
+from .scopes import Scope
+from .values import Function, Value
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+RESUMABLE_CONTEXTS = frozenset(
+    {
+        "torch.no_grad",
+        "torch.enable_grad",
+        "torch.set_grad_enabled",
+        "torch.inference_mode",
+        "torch.autocast",
+        "torch.amp.autocast",
+        "torch.cuda.amp.autocast",
+        "torch.cpu.amp.autocast",
+        "torch.autograd.profiler.record_function",
+        "torch.profiler.record_function",
+        "contextlib.nullcontext",
+    }
+)
+"""Context managers that Dynamo exits and enters again around a break (``block_stack`` entries that can be restored)."""
+
+
+@dataclass
+class Block:
+    """A compound statement around the current place: ``loop``, ``try``, ``with``, ``comprehension``."""
+
+    kind: str
+    node: cst.CSTNode
+    resumable: bool = True
+    escaped: list[dict[str, Value]] = field(default_factory=list)
+    """Names at every ``break`` and ``continue`` out of a loop body."""
+
+
+@dataclass
+class Frame:
+    """One call in progress."""
+
+    interpreter: Interpreter
+    module: SourceModule
+    scope: Scope
+    function: Optional[Function] = None
+    parent: Optional[Frame] = None
+    traced: bool = False
+    """Would Dynamo trace it? Code outside compiled regions is walked too, to find the regions."""
+    blocks: list[Block] = field(default_factory=list)
+    statements: list[tuple[list[cst.CSTNode], int]] = field(default_factory=list)
+    """Innermost last: the statement lists being executed, and the place in each."""
+    returned: Optional[Value] = None
+    yielded: Optional[Value] = None
+    dead: bool = False
+    """The current path has ended (return, raise, break, continue)."""
+    conditional: int = 0
+    """How many branches that may not be taken surround the current place."""
+    depth: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.function.qualified_name if self.function else "<module>"
+
+    def root(self) -> Frame:
+        """The frame that Dynamo was called for: the outermost traced one."""
+        frame = self
+        while frame.parent is not None and frame.parent.traced:
+            frame = frame.parent
+        return frame
+
+    def breaking_skips(self) -> bool:
+        """Would a break here make Dynamo skip the whole frame, and run all of it eagerly?"""
+        frame: Optional[Frame] = self
+        while frame is not None and frame.traced:
+            if any(block.kind in ("try", "comprehension") for block in frame.blocks):
+                return True
+            if any(block.kind == "with" and not block.resumable for block in frame.blocks):
+                return True
+            if frame.has_backedge():
+                return True
+            frame = frame.parent
+        return False
+
+    def has_backedge(self) -> bool:
+        """Does a jump backwards come before the next return, from the current place on?"""
+        if not any(block.kind == "loop" for block in self.blocks):
+            return False
+        inside = True
+        for body, index in reversed(self.statements):
+            here = body[index]
+            if inside and isinstance(here, (cst.If, cst.While)):
+                event = next(_jumps(_bodies(here)), None)
+                if event is not None:
+                    return event == "back"
+            inside = False
+            for later in body[index + 1 :]:
+                event = next(_jumps([later]), None)
+                if event is not None:
+                    return event == "back"
+            if any(block.kind == "loop" and _body_of(block.node) is body for block in self.blocks):
+                return True
+        return True
+
+
+def _body_of(node: cst.CSTNode) -> object:
+    return getattr(getattr(node, "body", None), "body", None)
+
+
+def _bodies(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The statements of an ``if`` or ``while``, in the order of the bytecode."""
+    found: list[cst.CSTNode] = list(getattr(getattr(node, "body", None), "body", ()))
+    orelse = getattr(node, "orelse", None)
+    if orelse is not None:
+        found += [orelse] if isinstance(orelse, cst.If) else list(orelse.body.body)
+    return found
+
+
+def _jumps(nodes: list[cst.CSTNode]) -> Iterator[str]:
+    """``return`` and ``back`` in textual order."""
+    for node in nodes:
+        if isinstance(node, cst.Return):
+            yield "return"
+        elif isinstance(node, cst.Continue):
+            yield "back"
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            continue
+        elif isinstance(node, cst.SimpleStatementLine):
+            yield from _jumps(list(node.body))
+        elif isinstance(node, cst.If):
+            yield from _jumps(_bodies(node))
+        elif isinstance(node, (cst.With, cst.Try, cst.For, cst.While)):
+            body = node.body
+            yield from _jumps(list(body.body))
+            # The jump back of an inner loop that starts later does not lead before the current place.

@@ -1,0 +1,502 @@
+"""The interpreter: walks a module, and the functions that Dynamo would trace from its compiled regions.
+
+Two passes. The first runs the top-level code and, once, every function, as host code: it gives names their values and
+finds the `torch.compile` sites. The second walks each *root* (what a site compiles, or what the caller asks for) as
+Dynamo would, following calls, and announces the operations on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import libcst as cst
+
+from ..text.source import Source
+from . import python_builtins
+from .attributes import external, method_of
+from .calls import instantiate
+from .expressions import evaluate
+from .frames import Frame
+from .modules import SourceModule, dotted_name
+from .operations import Operation
+from .parameters import from_annotation, from_default, used_as_tensors
+from .scopes import Scope
+from .statements import assign, body_of, execute
+from .values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Dictionary,
+    External,
+    Function,
+    Instance,
+    Iterator,
+    Partial,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    join_all,
+)
+
+MAX_DEPTH = 14
+MAX_CALLS = 6000
+"""Calls followed for one root; beyond it the rest of the root is not walked, and the region says so."""
+
+
+@dataclass(frozen=True)
+class CompileSite:
+    """One place where something is given to ``torch.compile``."""
+
+    node: cst.CSTNode
+    target: Optional[Value]
+    keywords: dict[str, Value] = field(compare=False, hash=False)
+    form: str = "call"
+    """``call``, ``method`` (``m.compile()``) or ``decorator``."""
+    function: str = ""
+    """Qualified name of the function around it; empty at module level."""
+
+
+Listener = Callable[[Operation], None]
+
+
+class Interpreter:
+    """Interprets one file. ``listener`` hears every operation in code that Dynamo would trace."""
+
+    builtin_names = python_builtins.NAMES
+
+    def __init__(self, source: Source, tree: cst.Module) -> None:
+        self.module = SourceModule(source, tree, Scope())
+        self.listener: Optional[Listener] = None
+        self.sites: list[CompileSite] = []
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.cut: dict[int, str] = {}
+        """Functions that Dynamo does not enter, by ``id`` of their node, and why."""
+        self.current_class: Optional[Class] = None
+        self.exhausted = False
+        self._calls = 0
+        self._active: list[int] = []
+        self._summaries: dict[Any, Value] = {}
+        self._decorators: dict[int, tuple[str, ...]] = {}
+        self._site_nodes: set[int] = set()
+        self._stored: dict[int, set[str]] = {}
+        self._instances: dict[int, Instance] = {}
+
+    # --- the first pass --------------------------------------------------------------------------------------------
+
+    def run_module(self) -> None:
+        """Execute the top-level code, then every function once, as host code: names get values, sites are found."""
+        self._budget()
+        scope = self.module.scope
+        scope.names["__name__"] = Const("__main__")
+        execute(Frame(self, self.module, scope), list(self.module.tree.body))
+        for function in list(self.functions):
+            if isinstance(function.node, cst.FunctionDef):
+                self._budget()
+                self.call_function(None, self._bound_to_example(function), (), {"**": UNKNOWN}, None)
+
+    def _budget(self) -> None:
+        self._calls = 0
+        self.exhausted = False
+
+    def defined(self, value: Value) -> None:
+        """A function or class definition was executed."""
+        if isinstance(value, Function) and all(value.node is not other.node for other in self.functions):
+            self.functions.append(value)
+        elif isinstance(value, Class) and all(value.node is not other.node for other in self.classes):
+            self.classes.append(value)
+
+    def decorators(self, function: Function) -> tuple[str, ...]:
+        """Dotted names of the decorators of a function, resolved through the imports."""
+        if not isinstance(function.node, cst.FunctionDef):
+            return ()
+        found = self._decorators.get(id(function.node))
+        if found is None:
+            found = tuple(self.decorator_name(function.scope, d) for d in function.node.decorators)
+            self._decorators[id(function.node)] = found
+        return found
+
+    def decorator_name(self, scope: Scope, decorator: cst.Decorator) -> str:
+        node = decorator.decorator
+        return self.name_in(scope, node.func if isinstance(node, cst.Call) else node)
+
+    def name_in(self, scope: Scope, node: cst.BaseExpression) -> str:
+        """Dotted name that an expression denotes, through the imports; the text itself where they say nothing."""
+        text = dotted_name(node)
+        if not text:
+            return ""
+        first, _, rest = text.partition(".")
+        value = scope.get(first)
+        if isinstance(value, External):
+            resolved = external(f"{value.name}.{rest}" if rest else value.name)
+            return resolved.name if isinstance(resolved, External) else text
+        return text
+
+    def decorate(self, frame: Frame, value: Value, decorator: cst.Decorator) -> Value:
+        """What a decorator makes of a function or class."""
+        name = self.decorator_name(frame.scope, decorator)
+        node = decorator.decorator
+        keywords: dict[str, Value] = {}
+        if isinstance(node, cst.Call):
+            keywords = {a.keyword.value: evaluate(frame, a.value) for a in node.args if a.keyword is not None}
+        if name in ("torch.compile", "torch._dynamo.optimize"):
+            self.compile_site(frame, decorator, value, keywords, "decorator")
+            return value
+        if name in _CUTS and isinstance(value, Function):
+            self.cut[id(value.node)] = name
+            return value
+        if name in _TRANSPARENT or name.rsplit(".", 1)[-1] in ("no_grad", "inference_mode", "autocast", "enable_grad"):
+            return value
+        if isinstance(value, Class):
+            return value
+        if name.endswith((".setter", ".getter", ".deleter")):
+            return value
+        # An unknown decorator most often wraps the function: its body still is what gets traced.
+        return value
+
+    def compile_site(
+        self, frame: Frame, node: cst.CSTNode, target: Optional[Value], keywords: dict[str, Value], form: str = ""
+    ) -> None:
+        """Something is given to ``torch.compile`` here."""
+        if id(node) in self._site_nodes:
+            return
+        self._site_nodes.add(id(node))
+        method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(target, Instance)
+        kind = form or ("method" if method and dotted_name(node.func) != "torch.compile" else "call")
+        self.sites.append(CompileSite(node, target, keywords, kind, frame.name if frame.function else ""))
+
+    # --- the second pass -------------------------------------------------------------------------------------------
+
+    def trace(self, root: Value, listener: Listener, arguments: Optional[list[tuple[Any, Any]]] = None) -> bool:
+        """Walk a function, method or module as Dynamo would when it is compiled.
+
+        ``arguments``: calls to walk it with, as ``(positional, keywords)``; else the parameters say what they are.
+        False: the budget ended before the walk did.
+        """
+        self._budget()
+        self._summaries.clear()
+        self.listener = listener
+        try:
+            target = self.entry(root)
+            if target is not None:
+                for positional, keywords in arguments or [((), {"**": UNKNOWN})]:
+                    self.call_function(None, target, tuple(positional), dict(keywords), None, root=True)
+        finally:
+            self.listener = None
+        return not self.exhausted
+
+    def entry(self, root: Value) -> Optional[Function]:
+        """The function that runs when a root is called: ``forward`` of a module, ``__call__`` of an object."""
+        if isinstance(root, Partial):
+            return self.entry(root.function)
+        if isinstance(root, Class):
+            root = self.example(root)
+        if isinstance(root, Instance) and isinstance(root.cls, Class):
+            method = method_of(root.cls, "forward" if root.is_module else "__call__")
+            if method is None:
+                return None
+            return Function(method.node, method.module, method.scope, method.owner, root)
+        if isinstance(root, Function):
+            return self._bound_to_example(root)
+        return None
+
+    def example(self, cls: Class) -> Instance:
+        """An object of a class as its constructor makes it when nothing is known of the arguments."""
+        instance = self._instances.get(id(cls.node))
+        if instance is None:
+            instance = Instance(cls)
+            self._instances[id(cls.node)] = instance
+            listener, self.listener = self.listener, None
+            made = instantiate(Frame(self, self.module, self.module.scope), cls, (), {"**": UNKNOWN}, None)
+            self.listener = listener
+            if isinstance(made, Instance):
+                instance.attributes, instance.changing = made.attributes, made.changing
+        return instance
+
+    def _bound_to_example(self, function: Function) -> Function:
+        if function.owner is None or function.bound is not None or "staticmethod" in self.decorators(function):
+            return function
+        bound: Value = function.owner
+        if "classmethod" not in self.decorators(function):
+            bound = self.example(function.owner)
+        return Function(function.node, function.module, function.scope, function.owner, bound)
+
+    def announce(self, operation: Operation) -> None:
+        """Tell the listener of an operation, if Dynamo would see it."""
+        if self.listener is not None and operation.frame.traced:
+            self.listener(operation)
+
+    # --- calls -----------------------------------------------------------------------------------------------------
+
+    def call_function(
+        self,
+        caller: Optional[Frame],
+        function: Function,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        node: Optional[cst.CSTNode],
+        quiet: bool = False,
+        root: bool = False,
+    ) -> Value:
+        """Walk the body of a function with abstract arguments; what it returns."""
+        if id(function.node) in self.cut:
+            return from_annotation(_returns(function.node))
+        traced = root or (caller is not None and caller.traced and not quiet)
+        depth = caller.depth + 1 if caller is not None else 0
+        if depth > MAX_DEPTH or self._active.count(id(function.node)) > 1 or (not traced and depth > 3):
+            return from_annotation(_returns(function.node))
+        self._calls += 1
+        if self._calls > MAX_CALLS:
+            self.exhausted = True
+            return UNKNOWN
+        scope = Scope(function.scope)
+        self._bind_parameters(function, scope, arguments, keywords, traced)
+        key = self._summary_key(function, scope, traced, caller)
+        if key is not None and key in self._summaries:
+            return self._summaries[key]
+        frame = Frame(self, function.module, scope, function, caller, traced, depth=depth)
+        if caller is not None and caller.conditional:
+            frame.conditional = 1
+        self._active.append(id(function.node))
+        try:
+            result = self._run(frame, function)
+        finally:
+            self._active.pop()
+        if key is not None:
+            self._summaries[key] = result
+        return result
+
+    def _run(self, frame: Frame, function: Function) -> Value:
+        node = function.node
+        if isinstance(node, cst.Lambda):
+            return evaluate(frame, node.body)
+        execute(frame, body_of(node))
+        if frame.yielded is not None:
+            return Iterator(frame.yielded, "generator")
+        result = frame.returned if frame.returned is not None else NONE
+        if not frame.dead and frame.returned is not None:
+            result = join(result, NONE)
+        declared = from_annotation(_returns(node))
+        if isinstance(result, Unknown) and not isinstance(declared, Unknown):
+            return declared
+        return result
+
+    def _summary_key(self, function: Function, scope: Scope, traced: bool, caller: Optional[Frame]) -> Any:
+        """Same body, same kinds of arguments, same surroundings: walked once."""
+        try:
+            skips = caller.breaking_skips() if caller is not None and traced else False
+            names = tuple(sorted((name, hash(value)) for name, value in scope.names.items()))
+            return (id(function.node), id(function.bound), traced, skips, names)
+        except TypeError:
+            return None
+
+    def _bind_parameters(
+        self,
+        function: Function,
+        scope: Scope,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        traced: bool,
+    ) -> None:
+        parameters = function.node.params
+        given = list(arguments)
+        if function.bound is not None and not isinstance(function.node, cst.Lambda):
+            given.insert(0, function.bound)
+        positional = [*parameters.posonly_params, *parameters.params]
+        defaults = Frame(self, function.module, function.scope or function.module.scope)
+        open_ended = "**" in keywords or "*" in keywords
+        missing: list[cst.Param] = []
+        for index, parameter in enumerate([*positional, *parameters.kwonly_params]):
+            name = parameter.name.value
+            if index < len(positional) and index < len(given):
+                value: Value = given[index]
+            elif name in keywords:
+                value = keywords[name]
+            elif parameter.default is not None and not open_ended:
+                value = evaluate(defaults, parameter.default)
+            else:
+                missing.append(parameter)
+                continue
+            if isinstance(value, Unknown):
+                missing.append(parameter)
+            else:
+                scope.names[name] = value
+        if missing:
+            self._infer(function, scope, missing, defaults)
+        if isinstance(parameters.star_arg, cst.Param):
+            rest = given[len(positional) :]
+            element = from_annotation(
+                parameters.star_arg.annotation.annotation if parameters.star_arg.annotation else None
+            )
+            scope.names[parameters.star_arg.name.value] = Sequence(
+                "tuple", None if open_ended else rest, join_all(rest) if rest else element
+            )
+        if parameters.star_kwarg is not None:
+            known = {p.name.value for p in [*positional, *parameters.kwonly_params]}
+            extra = {k: v for k, v in keywords.items() if k not in known and k not in ("*", "**")}
+            scope.names[parameters.star_kwarg.name.value] = Dictionary(extra, exact=not open_ended)
+
+    def _infer(self, function: Function, scope: Scope, missing: list[cst.Param], defaults: Frame) -> None:
+        """Parameters of which no call says anything: annotation, then default, then use."""
+        unknown: set[str] = set()
+        for parameter in missing:
+            name = parameter.name.value
+            value = from_annotation(parameter.annotation.annotation if parameter.annotation else None)
+            if isinstance(value, Unknown) and parameter.default is not None:
+                value = from_default(evaluate(defaults, parameter.default))
+            scope.names[name] = value
+            if isinstance(value, Unknown) and name != "self":
+                unknown.add(name)
+        if unknown:
+            tensors = used_as_tensors(
+                function.node, unknown, lambda node: self.name_in(function.scope or self.module.scope, node)
+            )
+            for parameter in missing:
+                name = parameter.name.value
+                if name in tensors:
+                    guess: Value = Tensor(guessed=True)
+                    optional = parameter.default is not None and dotted_name(parameter.default) == "None"
+                    scope.names[name] = join(guess, NONE) if optional else guess
+
+    # --- services for the evaluators -------------------------------------------------------------------------------
+
+    def assign(self, frame: Frame, target: cst.CSTNode, value: Value) -> None:
+        assign(frame, target, value)
+
+    def resolve(self, frame: Frame, node: cst.BaseExpression) -> Value:
+        """Value of a chain of names, without announcing anything."""
+        name = self.name_in(frame.scope, node)
+        return External(name) if name else UNKNOWN
+
+    def prepare(self, instance: Instance) -> None:
+        """Note which attributes of a new object are assigned outside its constructor."""
+        if isinstance(instance.cls, Class):
+            for entry in instance.cls.lineage():
+                if isinstance(entry, Class):
+                    instance.changing |= self._assigned_outside_init(entry)
+
+    def _assigned_outside_init(self, cls: Class) -> set[str]:
+        found = self._stored.get(id(cls.node))
+        if found is None:
+            collector = _SelfStores()
+            for member in cls.members.values():
+                if isinstance(member, Function) and member.name not in (
+                    "__init__",
+                    "__post_init__",
+                    "reset_parameters",
+                ):
+                    member.node.visit(collector)
+            found = self._stored[id(cls.node)] = collector.names
+        return found
+
+    def is_record(self, cls: Class) -> bool:
+        """Does the class take its attributes as constructor arguments: dataclass or named tuple?"""
+        names = [self.decorator_name(self.module.scope, d) for d in cls.node.decorators]
+        return any(n.rsplit(".", 1)[-1] in ("dataclass", "define", "frozen") for n in names) or any(
+            n.endswith("NamedTuple") for n in cls.external_bases
+        )
+
+    def fill_record(self, instance: Instance, arguments: tuple[Value, ...], keywords: dict[str, Value]) -> None:
+        """Attributes of a dataclass or named tuple from the arguments of its constructor."""
+        if not isinstance(instance.cls, Class):
+            return
+        fields = [
+            (s.target.value, s.annotation.annotation)
+            for line in body_of(instance.cls.node)
+            if isinstance(line, cst.SimpleStatementLine)
+            for s in line.body
+            if isinstance(s, cst.AnnAssign) and isinstance(s.target, cst.Name)
+        ]
+        for index, (name, annotation) in enumerate(fields):
+            if index < len(arguments):
+                instance.attributes[name] = arguments[index]
+            elif name in keywords:
+                instance.attributes[name] = keywords[name]
+            elif name not in instance.cls.members:
+                instance.attributes[name] = from_annotation(annotation)
+
+    def example_calls(self, provider: str) -> Optional[list[tuple[tuple[Value, ...], dict[str, Value]]]]:
+        """Calls that a file's own ``inputs()`` or ``probe_inputs()`` describes, evaluated abstractly."""
+        function = self.module.scope.names.get(provider)
+        if not isinstance(function, Function):
+            return None
+        listener, self.listener = self.listener, None
+        result = self.call_function(None, function, (), {}, None)
+        self.listener = listener
+        return [as_call(item) for item in _calls(result)] or None
+
+
+def _calls(value: Value) -> list[Value]:
+    if isinstance(value, Sequence) and value.kind == "list" and value.items is not None:
+        return value.items
+    return [value] if isinstance(value, Sequence) and value.kind == "tuple" else []
+
+
+def as_call(value: Value) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """One call out of a tuple of arguments, or of ``(arguments, keywords)``."""
+    if isinstance(value, Sequence) and value.items is not None:
+        items = value.items
+        if (
+            len(items) == 2
+            and isinstance(items[1], Dictionary)
+            and isinstance(items[0], Sequence)
+            and items[0].kind == "tuple"
+        ):
+            return tuple(items[0].items or ()), {str(k): v for k, v in items[1].entries.items()}
+        return tuple(items), {}
+    return (), {"**": UNKNOWN}
+
+
+def _returns(node: cst.CSTNode) -> Optional[cst.BaseExpression]:
+    returns = getattr(node, "returns", None)
+    return returns.annotation if returns is not None else None
+
+
+class _SelfStores(cst.CSTVisitor):
+    """Names of attributes assigned on ``self``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> Optional[bool]:
+        self._note(node.target)
+        return True
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> Optional[bool]:
+        self._note(node.target)
+        return True
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> Optional[bool]:
+        self._note(node.target)
+        return True
+
+    def _note(self, target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and target.value.value == "self":
+            self.names.add(target.attr.value)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._note(element.value)
+
+
+_CUTS = frozenset(
+    {
+        "torch.compiler.disable",
+        "torch._dynamo.disable",
+        "torch.compiler.allow_in_graph",
+        "torch._dynamo.allow_in_graph",
+        "torch._dynamo.nonstrict_trace",
+        "torch.compiler.nonstrict_trace",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.library.custom_op",
+        "torch.library.triton_op",
+    }
+)
+"""Decorators behind which Dynamo does not look."""
+_TRANSPARENT = frozenset({"property", "staticmethod", "classmethod", "functools.wraps", "abc.abstractmethod"})

@@ -1,0 +1,106 @@
+"""Operations on values: what the interpreter announces while it walks code that Dynamo would trace.
+
+Dynamo decides at the same places: a jump on a value, a call, an attribute read, a subscript, an iteration, a store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
+
+import libcst as cst
+
+from .values import Value
+
+if TYPE_CHECKING:
+    from .frames import Frame
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Base: where it happens, and whether the value it is about is certain or one of several alternatives."""
+
+    node: cst.CSTNode
+    frame: Frame
+    sure: bool
+
+
+@dataclass(frozen=True)
+class Branch(Operation):
+    """Control flow depends on the truth of ``condition``.
+
+    ``kind``: ``if``, ``while``, ``assert``, ``ternary``, ``and``, ``or``, ``not``, ``comprehension``, ``match``.
+    """
+
+    condition: Value
+    kind: str
+    statement: Optional[cst.CSTNode] = None
+    """The whole statement or expression whose condition ``node`` is."""
+
+
+@dataclass(frozen=True)
+class Call(Operation):
+    """A call of something outside the analysed code, by its dotted name."""
+
+    name: str
+    arguments: tuple[Value, ...]
+    keywords: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class MethodCall(Operation):
+    """A call of a method on a value: ``x.item()`` on a tensor, ``log.info()`` on a logger."""
+
+    receiver: Value
+    method: str
+    arguments: tuple[Value, ...]
+    keywords: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class FunctionCall(Operation):
+    """A call into analysed code, whose body is walked next."""
+
+    function: Value
+
+
+@dataclass(frozen=True)
+class Subscript(Operation):
+    """``receiver[index]`` is read (``store`` false), or assigned (``store`` true; ``augmented`` also reads)."""
+
+    receiver: Value
+    index: Value
+    store: bool = False
+    augmented: bool = False
+
+
+@dataclass(frozen=True)
+class AttributeStore(Operation):
+    """``receiver.name = value``; ``augmented`` for ``+=`` and its like."""
+
+    receiver: Value
+    name: str
+    old: Value
+    value: Value
+    augmented: bool
+
+
+@dataclass(frozen=True)
+class Iteration(Operation):
+    """A loop or unpacking over a value."""
+
+    iterated: Value
+
+
+@dataclass(frozen=True)
+class Formatting(Operation):
+    """A value is formatted into a string (f-string, ``%``, ``str.format``)."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class ContextEntered(Operation):
+    """A ``with`` block enters a context manager."""
+
+    manager: Value

@@ -1,0 +1,63 @@
+"""Names and what they hold: the scopes of a module, a class body and every call."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from .values import Value, join
+
+
+class Scope:
+    """One namespace; ``parent`` is the enclosing function or module, where free names are looked up."""
+
+    __slots__ = ("globals", "names", "nonlocals", "of_class", "parent")
+
+    def __init__(self, parent: Optional[Scope] = None) -> None:
+        self.names: dict[str, Value] = {}
+        self.parent = parent
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.of_class = False
+
+    def get(self, name: str) -> Optional[Value]:
+        """Value of a name here or in an enclosing scope; ``None`` when it is bound nowhere (a builtin, say)."""
+        scope: Optional[Scope] = self
+        while scope is not None:
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def set(self, name: str, value: Value) -> None:
+        if name in self.globals or name in self.nonlocals:
+            scope = self.parent
+            while scope is not None:
+                if name in scope.names or scope.parent is None:
+                    # Written from elsewhere: from now on it may be either.
+                    scope.names[name] = join(scope.names[name], value) if name in scope.names else value
+                    return
+                scope = scope.parent
+        self.names[name] = value
+
+    def snapshot(self) -> dict[str, Value]:
+        return dict(self.names)
+
+    def restore(self, names: dict[str, Value]) -> None:
+        self.names = dict(names)
+
+
+def join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    """Names after two paths meet; one that only one path binds holds what that path gave it."""
+    if a == b:
+        return a
+    joined = dict(a)
+    for name, value in b.items():
+        old = joined.get(name)
+        joined[name] = value if old is None else join(old, value)
+    return joined
+
+
+def same_names(a: dict[str, Value], b: dict[str, Value]) -> bool:
+    """Has a pass over a loop body changed nothing?"""
+    return a.keys() == b.keys() and all(a[name] is b[name] or a[name] == b[name] for name in a)

@@ -1,0 +1,1 @@
+"""Documents as text: decoding, line tables, position encodings, tolerant parsing."""
