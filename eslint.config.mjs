@@ -17,6 +17,10 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-floating-promises': 'off' }, // node:test's test() returns a promise nobody awaits
   },
   {
+    files: ['tests/extension/fixtures/**/*.js'],
+    languageOptions: { sourceType: 'commonjs', globals: { exports: 'writable', require: 'readonly' } },
+  },
+  {
     files: ['**/*.mjs'],
     languageOptions: {
       globals: {

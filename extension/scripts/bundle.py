@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "bundled"
+LIBS = TARGET / "libs"
 PYTHONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
 MACHINES = {"linux-x64": "x86_64", "linux-arm64": "aarch64"}
 
@@ -44,16 +45,25 @@ def main() -> None:
         parser.error(f"no package is made for {platform.machine()}; give --target")
     pythons = [current_python()] if options.only_current else PYTHONS
 
-    shutil.rmtree(TARGET, ignore_errors=True)
     copy_sources()
-    with tempfile.TemporaryDirectory() as folder:
-        wheels = download(PURE, PYTHONS[0], options.target, Path(folder))
-        for python in pythons:
-            wheels += download([NATIVE], python, options.target, Path(folder) / python)
-        for wheel in wheels:
-            unpack(wheel, TARGET / "libs")
-    check(pythons, importable=options.target == here and current_python() in pythons)
+    if missing(options.target, pythons):
+        fill_libs(options.target, pythons)
+    if options.target == here and current_python() in pythons:
+        try_import()
     print(f"bundled/ holds the server and its libraries for {options.target}, Python {', '.join(pythons)}")
+
+
+def fill_libs(target: str, pythons: list[str]) -> None:
+    """Downloads the libraries anew; tests and packages of one version find them there and need no network."""
+    shutil.rmtree(LIBS, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        wheels = download(PURE, PYTHONS[0], target, Path(folder))
+        for python in pythons:
+            wheels += download([NATIVE], python, target, Path(folder) / python)
+        for wheel in wheels:
+            unpack(wheel)
+    if lacking := missing(target, pythons):
+        raise SystemExit(f"the downloaded libraries lack {', '.join(lacking)}")
 
 
 def current_python() -> str:
@@ -61,6 +71,11 @@ def current_python() -> str:
 
 
 def copy_sources() -> None:
+    """Replaces everything but the libraries."""
+    TARGET.mkdir(exist_ok=True)
+    for old in TARGET.iterdir():
+        if old.is_dir() and old != LIBS:
+            shutil.rmtree(old)
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "server" / "compile_lens", TARGET / "compile_lens", ignore=ignore)
     shutil.copytree(ROOT / "compile_probe", TARGET / "compile_probe", ignore=ignore)
@@ -81,23 +96,25 @@ def download(requirements: list[str], python: str, target: str, folder: Path) ->
     return sorted(set(folder.glob("*.whl")) - before)
 
 
-def unpack(wheel: Path, libs: Path) -> None:
+def unpack(wheel: Path) -> None:
     """Unpacks without tests; the licences lie in the .dist-info folders and stay."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if not re.search(r"/tests?/|\.data/|/RECORD$", name):
-                archive.extract(name, libs)
+                archive.extract(name, LIBS)
 
 
-def check(pythons: list[str], importable: bool) -> None:
-    """Every promised Python has its native module; where this Python can import them, a bare one does."""
-    for python in pythons:
-        tag = python.replace(".", "")
-        if not list((TARGET / "libs" / "libcst").glob(f"native.cpython-{tag}-*")):
-            raise SystemExit(f"no native libcst for Python {python}")
-    if importable:
-        program = f"import sys; sys.path[:0] = [{str(TARGET / 'libs')!r}]; import libcst, pygls.lsp.server"
-        subprocess.run([sys.executable, "-I", "-S", "-B", "-c", program], check=True)
+def missing(target: str, pythons: list[str]) -> list[str]:
+    """What the libraries lack: one of the pinned versions, or the native module of a promised Python."""
+    folders = [f"{pin.replace('==', '-')}.dist-info" for pin in [*PURE, NATIVE]]
+    modules = [f"libcst/native.cpython-{python.replace('.', '')}-{MACHINES[target]}-linux-gnu.so" for python in pythons]
+    return [name for name in [*folders, *modules] if not (LIBS / name).exists()]
+
+
+def try_import() -> None:
+    """A bare interpreter, without the packages of this environment, imports what the server imports."""
+    program = f"import sys; sys.path[:0] = [{str(LIBS)!r}]; import libcst, pygls.lsp.server"
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", program], check=True)
 
 
 if __name__ == "__main__":

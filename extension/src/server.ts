@@ -7,7 +7,7 @@ import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, t
 import { readSurroundings } from './environment';
 import { chooseInterpreter, describeSearch, searchInterpreters, type Candidate, type Resolution } from './interpreter';
 import { INTERPRETER, PROBE, STATUS, TRUST, type InitializationOptions, type ProbeState, type ServerStatus } from './protocol';
-import { LastLines, RestartPolicy } from './restartPolicy';
+import { LastLines, RestartPolicy, UNUSABLE_PYTHON } from './restartPolicy';
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 3_000;
@@ -176,13 +176,13 @@ export class Server implements vscode.Disposable {
   private ended(child: ChildProcess, code: number | null, how: string): void {
     if (this.child !== child || this.disposed) return;
     this.child = undefined;
-    const lines = this.lastErrors;
     this.log.error(`The server ended (${how}).`);
     if (this.policy.allows(code)) {
       void this.requestStart();
       return;
     }
-    this.fail(lines.at(-1) ?? vscode.l10n.t('The Compile Lens server stopped several times ({0}).', how));
+    const lastLine = this.lastErrors.at(-1) ?? '';
+    this.fail(code === UNUSABLE_PYTHON ? lastLine : vscode.l10n.t('The Compile Lens server stopped several times ({0}). {1}', how, code === null ? '' : lastLine).trim());
   }
 
   private fail(reason: string): void {
