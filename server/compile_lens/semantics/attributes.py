@@ -150,7 +150,8 @@ _MODULE_METHODS = frozenset(
     """parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict
     load_state_dict train eval to cuda cpu half float double bfloat16 requires_grad_ zero_grad apply
     register_buffer register_parameter register_module add_module compile forward register_forward_hook
-    register_forward_pre_hook append extend insert items keys values get_submodule get_parameter get_buffer npu""".split()
+    register_forward_pre_hook
+    append extend insert items keys values get_submodule get_parameter get_buffer npu""".split()
 )
 
 

@@ -76,6 +76,8 @@ def instantiate(
     """A new object of an analysed class; its ``__init__`` is walked for the attributes that it sets."""
     instance = Instance(cls)
     frame.interpreter.prepare(instance)
+    if frame.function is not None and frame.function.owner is not None and frame.function.owner.is_module:
+        frame.interpreter.contained.add(id(cls.node))
     initializer = method_of(cls, "__init__")
     if initializer is not None:
         bound = Function(initializer.node, initializer.module, initializer.scope, initializer.owner, instance)
@@ -159,6 +161,8 @@ def _external(frame: Frame, node: cst.Call, name: str, arguments: Arguments, key
         return _numpy(short, arguments)
     if name.startswith("math."):
         return Number("int" if short in ("ceil", "floor", "gcd", "prod", "isqrt") else "float")
+    if short in ("getLogger", "get_logger"):
+        return Instance(External("logging.Logger"))
     if short[:1].isupper() or name in _FACTORIES:
         instance = Instance(External(name))
         instance.arguments = arguments
@@ -166,7 +170,7 @@ def _external(frame: Frame, node: cst.Call, name: str, arguments: Arguments, key
     return UNKNOWN
 
 
-_FACTORIES = frozenset({"logging.getLogger", "torch.device"})
+_FACTORIES = frozenset({"torch.device"})
 
 
 def _new_layer(name: str, arguments: Arguments, keywords: Keywords) -> Value:

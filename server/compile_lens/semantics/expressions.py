@@ -16,7 +16,7 @@ from .calls import call_value
 from .frames import Block, Frame
 from .iteration import iterate
 from .narrowing import narrow
-from .operations import Branch, Formatting, Subscript
+from .operations import Branch, Call, Formatting, Subscript
 from .scopes import Scope
 from .values import (
     NONE,
@@ -232,6 +232,8 @@ def _comparison(frame: Frame, node: cst.Comparison) -> Value:
     result: Optional[Value] = None
     for index, target in enumerate(node.comparisons):
         right = evaluate(frame, target.comparator)
+        if isinstance(target.operator, (cst.In, cst.NotIn)):
+            frame.interpreter.announce(Call(node, frame, True, "operator.contains", (right, left), {}))
         value = join_all(compare(target.operator, a, b) for a in options(left) for b in options(right))
         if index:  # a < b < c jumps on the first result
             announce_branch(frame, node, result or UNKNOWN, "and", node)

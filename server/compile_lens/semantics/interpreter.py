@@ -61,6 +61,18 @@ class CompileSite:
     """Qualified name of the function around it; empty at module level."""
 
 
+@dataclass(frozen=True)
+class Construction:
+    """A statement ``name = Module(...)`` in host code."""
+
+    name: str
+    statement: cst.CSTNode
+    value: cst.BaseExpression
+    instance: Instance
+    compilable: bool = True
+    """False for attributes of other modules, which are compiled with those."""
+
+
 Listener = Callable[[Operation], None]
 
 
@@ -75,6 +87,15 @@ class Interpreter:
         self.sites: list[CompileSite] = []
         self.functions: list[Function] = []
         self.classes: list[Class] = []
+        self.settings: dict[str, object] = {}
+        """``torch._dynamo.config`` as the file assigns it."""
+        self.constructions: list[Construction] = []
+        self.contained: set[int] = set()
+        """``id`` of the nodes of classes of which another module builds objects."""
+        self.called: set[int] = set()
+        """``id`` of the nodes of functions that other functions of the file call."""
+        self.results: dict[int, Value] = {}
+        """What functions return as host code, by ``id`` of their node."""
         self.cut: dict[int, str] = {}
         """Functions that Dynamo does not enter, by ``id`` of their node, and why."""
         self.current_class: Optional[Class] = None
@@ -110,6 +131,25 @@ class Interpreter:
             self.functions.append(value)
         elif isinstance(value, Class) and all(value.node is not other.node for other in self.classes):
             self.classes.append(value)
+
+    def module_functions(self) -> list[Function]:
+        """Functions defined at the top level of the file."""
+        found = []
+        for value in self.module.scope.names.values():
+            if isinstance(value, Function) and isinstance(value.node, cst.FunctionDef) and value.owner is None:
+                found.append(value)
+        return found
+
+    def constructed(self, frame: Frame, target: cst.CSTNode, statement: cst.Assign, value: Value) -> None:
+        """An assignment was executed: note it if it binds a new module to a name."""
+        if not isinstance(value, Instance) or not value.is_module or not isinstance(statement.value, cst.Call):
+            return
+        if isinstance(target, cst.Name) and not frame.traced and frame.statements:
+            body, index = frame.statements[-1]
+            line = body[index]
+            simple = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+            if simple and all(line is not built.statement for built in self.constructions):
+                self.constructions.append(Construction(target.value, line, statement.value, value))
 
     def decorators(self, function: Function) -> tuple[str, ...]:
         """Dotted names of the decorators of a function, resolved through the imports."""
@@ -246,6 +286,8 @@ class Interpreter:
         """Walk the body of a function with abstract arguments; what it returns."""
         if id(function.node) in self.cut:
             return from_annotation(_returns(function.node))
+        if caller is not None and caller.function is not None:
+            self.called.add(id(function.node))
         traced = root or (caller is not None and caller.traced and not quiet)
         depth = caller.depth + 1 if caller is not None else 0
         if depth > MAX_DEPTH or self._active.count(id(function.node)) > 1 or (not traced and depth > 3):
@@ -269,6 +311,8 @@ class Interpreter:
             self._active.pop()
         if key is not None:
             self._summaries[key] = result
+        if not traced:
+            self.results[id(function.node)] = result
         return result
 
     def _run(self, frame: Frame, function: Function) -> Value:

@@ -187,7 +187,8 @@ def _refine(
 _KEEPS_RANK = frozenset(
     """contiguous clone detach to cpu cuda float long bool int half double masked_fill clamp abs neg exp log sqrt
     rsqrt sin cos tanh sigmoid relu gelu silu softmax log_softmax logical_not isnan isinf isfinite cumsum sort
-    argsort flip roll eq ne lt le gt ge type_as requires_grad tril triu round floor ceil sign square pow dropout""".split()
+    argsort flip roll eq ne lt le gt ge type_as requires_grad tril triu round floor ceil sign square pow
+    dropout""".split()
 )
 
 

@@ -73,6 +73,7 @@ def _assign(frame: Frame, node: cst.Assign) -> None:
     value = evaluate(frame, node.value)
     for target in node.targets:
         assign(frame, target.target, value)
+        frame.interpreter.constructed(frame, target.target, node, value)
 
 
 def _annotated(frame: Frame, node: cst.AnnAssign) -> None:
@@ -150,6 +151,8 @@ def store_attribute(frame: Frame, target: cst.Attribute, value: Value, old: Opti
         if old is None:
             old = choice.attributes.get(name, UNKNOWN) if isinstance(choice, Instance) else UNKNOWN
         frame.interpreter.announce(AttributeStore(target, frame, True, choice, name, old, value, augmented))
+        if isinstance(choice, External) and choice.name == "torch._dynamo.config" and isinstance(value, Const):
+            frame.interpreter.settings[name] = value.value
         if isinstance(choice, Instance):
             certain = not frame.conditional and name not in choice.changing
             known = choice.attributes.get(name)

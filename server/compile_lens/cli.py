@@ -1,0 +1,119 @@
+"""The command ``compile-lens``: ``check``, ``rule``, ``probe``, ``server``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Optional
+
+from . import __version__
+
+EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR = 0, 1, 2
+
+
+def main(arguments: Optional[list[str]] = None) -> int:
+    """Run one command; its exit code."""
+    argv = sys.argv[1:] if arguments is None else arguments
+    if argv[:1] == ["probe"]:
+        return probe(argv[1:])  # its options are the probe's own
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return EXIT_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="compile-lens",
+        description="Where torch.compile breaks your code, and what it is worth.",
+        epilog="compile-lens probe FILE::TARGET compiles and measures; see compile-lens probe --help",
+    )
+    parser.add_argument("--version", action="version", version=f"compile-lens {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="scan files for graph breaks, recompiles and their like")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="Python files, or folders to search for them")
+    check.add_argument("--output-format", choices=("text", "json"), default="text")
+    check.add_argument(
+        "--scope",
+        choices=("regions", "candidates", "all"),
+        default="regions",
+        help="compiled regions only; also modules that nothing compiles; or every function",
+    )
+    check.add_argument("--torch-version", default="", metavar="V", help="torch to predict for (default: 2.13.0)")
+    check.add_argument("--python-version", default="", metavar="V", help="Python to predict for (default: this one)")
+    check.add_argument("--select", default="", metavar="CODES", help="only these, by prefix: CL1,CL201")
+    check.add_argument("--ignore", default="", metavar="CODES", help="not these, by prefix")
+    check.add_argument("--fix", action="store_true", help="apply safe fixes")
+    check.add_argument("--unsafe-fixes", action="store_true", help="with --fix: also those that may change behaviour")
+    check.add_argument("--no-cache", action="store_true", help="accepted for scripts; nothing is cached between runs")
+    check.set_defaults(run=_check)
+
+    rule = commands.add_parser("rule", help="explain a rule, or list them")
+    rule.add_argument("rule", nargs="?", metavar="CODE")
+    rule.set_defaults(run=_rule)
+
+    commands.add_parser("probe", help="compile FILE::TARGET for real and measure the speed-up", add_help=False)
+
+    server = commands.add_parser("server", help="start the language server on standard input and output")
+    server.set_defaults(run=_server)
+    return parser
+
+
+def _check(options: argparse.Namespace) -> int:
+    from .findings import report  # noqa: PLC0415  # keeps --help and server start quick
+
+    return report.run(
+        [Path(path) for path in options.paths],
+        output=options.output_format,
+        scope=options.scope,
+        torch_version=options.torch_version,
+        python_version=options.python_version,
+        select=options.select,
+        ignore=options.ignore,
+        fix=options.fix,
+        unsafe=options.unsafe_fixes,
+    )
+
+
+def _rule(options: argparse.Namespace) -> int:
+    from .rules import page  # noqa: PLC0415
+    from .rules.registry import RULES, rule_for  # noqa: PLC0415
+
+    if options.rule is None:
+        for rule in RULES.values():
+            print(f"{rule.code}  {rule.name:26} {rule.effect:12} {rule.summary.en}")
+        return EXIT_CLEAN
+    try:
+        print(page.markdown(rule_for(options.rule)))
+    except KeyError as error:
+        print(f"compile-lens: {error.args[0]}", file=sys.stderr)
+        return EXIT_ERROR
+    return EXIT_CLEAN
+
+
+def _server(options: argparse.Namespace) -> int:
+    from .lsp.server import serve  # noqa: PLC0415
+
+    serve()
+    return EXIT_CLEAN
+
+
+def probe(arguments: list[str]) -> int:
+    """``compile-lens probe ...`` is ``python -m compile_probe run ...`` in the user's interpreter."""
+    from .probing.command import interpreter_for_terminal, probe_command  # noqa: PLC0415
+
+    interpreter, rest, problem = interpreter_for_terminal(arguments)
+    if problem:
+        print(f"compile-lens: {problem}", file=sys.stderr)
+        return EXIT_ERROR
+    command = probe_command(interpreter, rest)
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

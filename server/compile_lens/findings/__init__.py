@@ -1,0 +1,1 @@
+"""Findings: what rules report, with certainty, severity, suppression, and merged with what a probe saw."""

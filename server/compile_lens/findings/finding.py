@@ -1,0 +1,83 @@
+"""Findings and the analysis of a file, as data that may cross a process border."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from ..fixes.edit import Fix
+from ..text.source import Range
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the scanner predicts at one place."""
+
+    path: str
+    range: Range
+    code: str
+    name: str
+    effect: str
+    certainty: str
+    """``certain``, ``likely``, ``candidate`` (in no compiled region); a probe makes it ``confirmed`` or ``refuted``."""
+    message: str
+    """One line. Its first sentence stands alone; cost and remedy follow."""
+    function: str
+    """Qualified name of the function that holds the place."""
+    region: str
+    """What compiles it; empty for candidates."""
+    frame_skipped: bool = False
+    gb_types: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Does it make ``compile-lens check`` exit with 1?"""
+        return self.certainty != "candidate" and self.effect != "info"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place where something is given to ``torch.compile``, and what became of it."""
+
+    range: Range
+    state: str
+    """``traced`` or ``unresolved``."""
+    functions: int = 0
+    """Functions of the file that were walked from it."""
+    reason: str = ""
+    """Why it is unresolved."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that can be probed."""
+
+    name: str
+    range: Range
+    """The line of its definition."""
+    kind: str
+    """``module`` or ``function``."""
+    has_inputs: bool = False
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A rewrite on offer in a range, without a finding."""
+
+    range: Range
+    fix: Fix
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that is known of one file."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    sites: tuple[Site, ...] = ()
+    targets: tuple[Target, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    error: Optional[str] = None
+    """Why the file could not be analysed, in a sentence with the remedy."""
+    error_line: Optional[int] = None

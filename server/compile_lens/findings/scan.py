@@ -1,0 +1,286 @@
+"""The engine: parse a file, find what is compiled in it, walk that, let the rules look, collect findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Optional
+
+import libcst as cst
+
+from ..fixes.compile_site import wrap_offers
+from ..knowledge.versions import NEWEST, Version
+from ..rules.registry import RULES, rules_by_operation
+from ..rules.rule import Context, FileView, Hit, Place, Rule
+from ..semantics.frames import Frame
+from ..semantics.interpreter import Interpreter
+from ..semantics.operations import Operation
+from ..semantics.values import UNKNOWN, Class, Const, Function, Instance, Partial, Value, options
+from ..text.errors import SourceError
+from ..text.parse import parse
+from ..text.positions import locate
+from ..text.source import Position, Range, Source, read
+from .finding import Analysis, Finding, Offer, Site
+from .message import compose
+from .suppression import keep, suppress
+from .targets import targets
+
+SCOPES = ("regions", "candidates", "all")
+PROVIDERS = ("probe_inputs", "get_example_inputs", "inputs", "get_inputs")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to look for, and for which environment."""
+
+    scope: str = "regions"
+    torch_version: Version = NEWEST
+    python_version: tuple[int, int] = (3, 11)
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    locale: str = "en"
+    with_offers: bool = False
+    """Also compute targets and offers, which an editor shows."""
+
+    def wants(self, code: str) -> bool:
+        """Codes are chosen by prefix, as in ruff: ``CL1`` is every graph break."""
+        chosen = not self.select or any(code.startswith(prefix.upper()) for prefix in self.select)
+        return chosen and not any(code.startswith(prefix.upper()) for prefix in self.ignore)
+
+
+@dataclass
+class _Record:
+    """What is known of one hit after all walks."""
+
+    rule: Rule
+    hit: Hit
+    frame: Optional[Frame]
+    statement: Optional[cst.CSTNode]
+    certainty: str
+    region: str
+    skipped: bool
+    function: str
+    root: str
+
+
+@dataclass
+class _Walk:
+    """Collects the hits of the walks of one file."""
+
+    options: Options
+    records: dict[tuple[str, int], _Record] = field(default_factory=dict)
+    context: Context = field(default_factory=Context)
+    region: str = ""
+    candidate: bool = False
+    walked: set[int] = field(default_factory=set)
+
+    def __call__(self, operation: Operation) -> None:
+        frame = operation.frame
+        if frame.function is not None:
+            self.walked.add(id(frame.function.node))
+        for rule in rules_by_operation().get(type(operation), ()):
+            if self.options.wants(rule.code) and self.context.version in rule.versions:
+                for hit in rule.check(operation, self.context):
+                    self.note(rule, hit, frame)
+
+    def note(self, rule: Rule, hit: Hit, frame: Optional[Frame]) -> None:
+        certainty = "candidate" if self.candidate else "certain" if hit.sure else "likely"
+        breaks = rule.effect == "graph-break"
+        skipped = breaks and frame is not None and frame.breaking_skips()
+        key = rule.code, id(hit.node)
+        old = self.records.get(key)
+        if old is not None:
+            old.skipped = old.skipped or skipped
+            if _RANK[certainty] > _RANK[old.certainty]:
+                old.certainty, old.region = certainty, self.region
+            return
+        statement: Optional[cst.CSTNode] = None
+        if frame is not None and frame.statements:
+            body, index = frame.statements[-1]
+            statement = body[index]
+        name = frame.name if frame is not None else ""
+        root = frame.root().name if frame is not None else ""
+        self.records[key] = _Record(rule, hit, frame, statement, certainty, self.region, skipped, name, root)
+
+
+_RANK = {"candidate": 0, "likely": 1, "certain": 2}
+
+
+def scan_file(path: Path, options: Options) -> Analysis:
+    """Analyse a file on disk; an unreadable or unparsable one gives an analysis with an error."""
+    try:
+        source = read(path)
+    except SourceError as error:
+        return Analysis(str(path), error=error.message, error_line=error.line)
+    return scan(source, options)
+
+
+def scan(source: Source, options: Options) -> Analysis:
+    """Analyse the text of one file."""
+    if not options.with_offers and "torch" not in source.text:
+        return Analysis(source.path)
+    try:
+        tree = parse(source)
+    except SourceError as error:
+        return Analysis(source.path, error=error.message, error_line=error.line)
+    interpreter = Interpreter(source, tree)
+    interpreter.run_module()
+    walk = _Walk(options)
+    settings = _settings(interpreter)
+    states: dict[int, tuple[str, int, str]] = {}
+    for site in interpreter.sites:
+        walk.context = Context(
+            options.torch_version,
+            options.python_version,
+            fullgraph=site.keywords.get("fullgraph") == Const(True),
+            settings=settings,
+        )
+        states[id(site.node)] = _walk_site(interpreter, walk, site.target)
+    compiled = frozenset(walk.walked)
+    if options.scope != "regions":
+        walk.candidate, walk.region = True, ""
+        walk.context = Context(options.torch_version, options.python_version, settings=settings)
+        _walk_candidates(interpreter, walk, compiled, options.scope == "all")
+    walk.candidate = False
+    view = FileView(interpreter, compiled, options.scope)
+    for rule in RULES.values():
+        if options.wants(rule.code) and options.torch_version in rule.versions:
+            for hit in rule.check_file(view, walk.context):
+                walk.note(rule, hit, None)
+    return _assemble(interpreter, walk, states, options)
+
+
+def _settings(interpreter: Interpreter) -> dict[str, object]:
+    """``torch._dynamo.config`` as the file sets it, by assignment or in a module-level ``CONFIG`` dict."""
+    found: dict[str, object] = dict(interpreter.settings)
+    config = interpreter.module.scope.names.get("CONFIG")
+    for key, value in getattr(config, "entries", {}).items():
+        if isinstance(key, str) and isinstance(value, Const):
+            found[key.rpartition(".")[2]] = value.value
+    return found
+
+
+def _walk_site(interpreter: Interpreter, walk: _Walk, target: Optional[Value]) -> tuple[str, int, str]:
+    """Walk what one site compiles: state, number of functions walked, and why not."""
+    if target is None:
+        return "unresolved", 0, "nothing is given to it here"
+    before = set(walk.walked)
+    resolved = False
+    for choice in options(target):
+        entry = interpreter.entry(choice)
+        if entry is None:
+            continue
+        resolved = True
+        walk.region = _describe(choice)
+        interpreter.trace(choice, walk, _calls(interpreter, choice))
+        walk.walked.add(id(entry.node))
+    if not resolved:
+        return "unresolved", 0, _why_unresolved(target)
+    return "traced", len(walk.walked - before), ""
+
+
+def _why_unresolved(target: Value) -> str:
+    if isinstance(target, Instance):
+        return f"the code of `{target.external_class or 'its class'}` is not in this file"
+    return "what it compiles comes from another file, a factory or a configuration"
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        return value.cls.qualified_name
+    if isinstance(value, Partial):
+        return _describe(value.function)
+    return getattr(value, "qualified_name", "")
+
+
+def _calls(interpreter: Interpreter, root: Value) -> Optional[list[tuple[object, object]]]:
+    """Example calls that the file itself gives for a root: evaluated abstractly, never run.
+
+    They belong to what the file defines and does not call itself, where the number of arguments fits.
+    """
+    entry = interpreter.entry(root)
+    if entry is None or id(entry.node) in interpreter.called:
+        return None
+    if entry.owner is not None and (entry.name != "forward" or id(entry.owner.node) in interpreter.contained):
+        return None
+    for provider in PROVIDERS:
+        calls = interpreter.example_calls(provider)
+        if calls is None:
+            continue
+        wanted = len([p for p in entry.node.params.params if p.name.value != "self"])
+        fitting = [call for call in calls if len(call[0]) <= wanted or entry.node.params.star_arg]
+        if provider == "get_inputs":
+            everything = tuple(call[0][0] for call in calls if len(call[0]) == 1)
+            fitting = [(everything, {})] if len(everything) == len(calls) and everything else []
+        if fitting and fitting[0][0]:
+            return [(positional, keywords) for positional, keywords in fitting]
+    return None
+
+
+def _walk_candidates(interpreter: Interpreter, walk: _Walk, compiled: frozenset[int], everything: bool) -> None:
+    """Walk what no region reaches: ``forward`` of modules, or every function (``--scope all``)."""
+    for cls in interpreter.classes:
+        forward = cls.members.get("forward")
+        if cls.is_module and isinstance(forward, Function) and id(forward.node) not in compiled:
+            interpreter.trace(cls, walk, _calls(interpreter, cls))
+    if not everything:
+        return
+    for function in list(interpreter.functions):
+        own = isinstance(function.node, cst.FunctionDef)
+        if not own or id(function.node) in compiled or id(function.node) in interpreter.cut:
+            continue
+        if function.name in ("__init__", *PROVIDERS) or _only_builds(interpreter, function):
+            continue
+        interpreter.trace(function, walk, _calls(interpreter, function))
+
+
+def _only_builds(interpreter: Interpreter, function: Function) -> bool:
+    """Does a function return a new module? Such factories are not what gets compiled."""
+    results = options(interpreter.results.get(id(function.node), UNKNOWN))
+    return all(isinstance(value, Partial) or (isinstance(value, Instance) and value.is_module) for value in results)
+
+
+def _assemble(
+    interpreter: Interpreter, walk: _Walk, states: dict[int, tuple[str, int, str]], options: Options
+) -> Analysis:
+    """Give everything its place in the text, compose messages, build fixes."""
+    module, source = interpreter.module, interpreter.module.source
+    nodes = [record.hit.node for record in walk.records.values()] + [site.node for site in interpreter.sites]
+    ranges = locate(module.tree, nodes)
+
+    def find(wanted: list[cst.CSTNode]) -> dict[int, Range]:
+        missing = [node for node in wanted if id(node) not in ranges]
+        if missing:
+            ranges.update(locate(module.tree, missing))
+        return ranges
+
+    findings: list[Finding] = []
+    for record in walk.records.values():
+        place = ranges.get(id(record.hit.node))
+        if place is None:
+            continue
+        fixes = record.rule.fixes(Place(record.hit, interpreter, record.statement, find), options.locale)
+        finding = Finding(
+            source.path,
+            place,
+            record.rule.code,
+            record.rule.name,
+            record.rule.effect,
+            record.certainty,
+            compose(record.rule, record.hit, record.skipped, record.function, record.root, options.locale),
+            record.function,
+            record.region,
+            record.skipped,
+            record.hit.gb_types,
+            tuple(fixes),
+        )
+        findings.append(replace(finding, fixes=(*finding.fixes, suppress(source, finding, options.locale))))
+    findings.sort(key=lambda f: (f.range.start.line, f.range.start.column, f.code))
+    sites = tuple(Site(ranges.get(id(s.node), _TOP), *states[id(s.node)]) for s in interpreter.sites)
+    if not options.with_offers:
+        return Analysis(source.path, tuple(keep(findings, source)), sites)
+    offers = tuple(Offer(place, fix) for place, fix in wrap_offers(module, interpreter, find, options.locale))
+    return Analysis(source.path, tuple(keep(findings, source)), sites, targets(interpreter, walk.walked, find), offers)
+
+
+_TOP = Range(Position(0, 0), Position(0, 0))

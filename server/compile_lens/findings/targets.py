@@ -1,0 +1,39 @@
+"""What in a file can be probed: modules with a ``forward``, compiled functions, functions with example inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from ..semantics.interpreter import Interpreter
+from ..semantics.values import Function
+from ..text.source import Range
+from .finding import Target
+
+_PROVIDERS = ("probe_inputs", "get_example_inputs", "get_inputs", "get_init_inputs", "inputs", "main")
+
+
+def targets(
+    interpreter: Interpreter,
+    walked: set[int],
+    find: Callable[[list[cst.CSTNode]], dict[int, Range]],
+) -> tuple[Target, ...]:
+    """Targets of a file, in the order of the text."""
+    names = interpreter.module.scope.names
+    general = any(isinstance(names.get(provider), Function) for provider in ("probe_inputs", "get_example_inputs"))
+    entries: list[tuple[str, cst.CSTNode, str, bool]] = []
+    for cls in interpreter.classes:
+        if cls.is_module and isinstance(cls.find("forward"), Function) and names.get(cls.qualified_name) is not None:
+            own = isinstance(cls.find("get_example_inputs"), Function)
+            entries.append((cls.qualified_name, cls.node, "module", general or own or "get_inputs" in names))
+    compiled = {id(getattr(site.target, "node", None)) for site in interpreter.sites}
+    for function in interpreter.module_functions():
+        if function.name in _PROVIDERS or function.name.startswith("_") or not function.node.params.params:
+            continue
+        helper = id(function.node) in walked and id(function.node) not in compiled
+        if id(function.node) in compiled or (general and not helper and not any(e[2] == "module" for e in entries)):
+            entries.append((function.name, function.node, "function", general))
+    ranges = find([node for _, node, _, _ in entries])
+    found = [Target(name, ranges[id(node)], kind, ready) for name, node, kind, ready in entries]
+    return tuple(sorted(found, key=lambda target: target.range.start.line))

@@ -1,0 +1,55 @@
+"""How a name is spelt in a file, and where an import that is missing goes."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import libcst as cst
+
+from ..semantics.modules import SourceModule, dotted_name
+from ..semantics.values import External
+from ..text.source import Position
+from .edit import Edit, insertion
+
+
+def spelling(module: SourceModule, dotted: str) -> Optional[str]:
+    """How a dotted name can be written at module level with the imports that are there; ``None``: it cannot."""
+    best: Optional[str] = None
+    for name, value in module.scope.names.items():
+        if isinstance(value, External) and (dotted == value.name or dotted.startswith(value.name + ".")):
+            text = name + dotted[len(value.name) :]
+            if best is None or len(text) < len(best):
+                best = text
+    return best
+
+
+def torch_name(module: SourceModule) -> tuple[str, list[Edit]]:
+    """How to write ``torch`` in this file, and the edit that imports it when it is not imported yet."""
+    for name, value in module.scope.names.items():
+        if value == External("torch"):
+            return name, []
+    return "torch", [insertion(import_place(module), "import torch" + module.source.newline)]
+
+
+def import_place(module: SourceModule) -> Position:
+    """Start of the line behind the docstring and ``__future__`` imports, where a plain import may stand."""
+    skip = 0
+    for index, statement in enumerate(module.tree.body):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            break
+        first = statement.body[0] if statement.body else None
+        docstring = (
+            index == 0
+            and isinstance(first, cst.Expr)
+            and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString))
+        )
+        future = isinstance(first, cst.ImportFrom) and dotted_name(first.module) == "__future__"
+        if not docstring and not future:
+            break
+        skip = index + 1
+    head = module.tree.with_changes(body=module.tree.body[:skip])
+    if skip == 0:
+        lines = sum(1 for line in module.tree.header if line.comment is not None or line.whitespace)
+        header = "".join(module.tree.code_for_node(line) for line in module.tree.header)
+        return Position(header.count("\n") if lines or header else 0, 0)
+    return Position(head.code.count("\n"), 0)

@@ -1,0 +1,1 @@
+"""Running the probe for an editor: commands, jobs with cancel and generations, results."""

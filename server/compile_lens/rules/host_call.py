@@ -1,0 +1,118 @@
+"""CL105: calls into the host that Dynamo does not trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..knowledge.skipped import HOST
+from ..semantics.operations import Call, Operation
+from .rule import Context, Example, Hit, Rule, Text
+
+_RANDOM = Text("draw with torch (`torch.rand`, `torch.randint`)", "改用 torch 抽样（`torch.rand`、`torch.randint`）")
+_REMEDY = Text("call it outside the compiled code", "移到编译代码之外调用")
+
+
+class HostCall(Rule):
+    """The clock, files, processes or Python's random numbers are used while tracing."""
+
+    code = "CL105"
+    name = "host-call"
+    effect = "graph-break"
+    summary = Text("call that Dynamo does not trace", "Dynamo 不追踪的调用")
+    explanation = """\
+Dynamo has a list of functions that it does not look into: the clock, files and processes, most of `random`, C
+extensions. A call of one ends the graph; Python makes the call, and a second graph continues.
+
+Make the call outside and pass its result in. For random numbers draw a tensor: `torch.rand(())` instead of
+`random.random()`, with `torch.where` instead of `if`.
+"""
+    operations = (Call,)
+    gb_types = (*sorted({gb for gb, _ in HOST.values()}),)
+    invalid = (
+        Example(
+            """
+import time
+import torch
+
+def f(x):
+    start = time.perf_counter()  # breaks
+    return x * 2 + 0.0 * start
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+def f(x, start):
+    return x * 2 + 0.0 * start
+
+def inputs():
+    return [(torch.ones(4), 0.5)]
+""",
+        ),
+        Example(
+            """
+import random
+import torch
+
+def f(x):
+    if random.random() < 2.0:  # breaks
+        return x * 2
+    return x
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+def f(x):
+    return torch.where(torch.rand(()) < 2.0, x * 2, x)
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+        ),
+        Example(
+            """
+import os
+import torch
+
+def f(x):
+    if os.path.exists("/"):  # breaks
+        return x + 1
+    return x
+
+def inputs():
+    return [(torch.ones(4),)]
+"""
+        ),
+    )
+    valid = (
+        Example(
+            """
+import math
+import random
+import torch
+
+def f(x):
+    k = random.randint(1, 3)
+    return x * math.sqrt(x.shape[0]) + 0 * k
+
+def inputs():
+    return [(torch.ones(4),)]
+"""
+        ),
+    )
+
+    def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
+        if isinstance(operation, Call) and operation.name in HOST:
+            name = operation.name
+            yield Hit(
+                operation.node,
+                Text(f"`{name}` is not traced", f"`{name}` 不会被追踪"),
+                _RANDOM if name.startswith("random.") else _REMEDY,
+                (HOST[name][0],),
+                operation.sure,
+            )

@@ -1,0 +1,193 @@
+"""CL102: a Python number read out of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..semantics.operations import Call, MethodCall, Operation, Subscript
+from ..semantics.values import NdArray, Opaque, Sequence, Tensor
+from .rule import Context, Example, Hit, Rule, Text
+
+ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+OPERATOR = "Data dependent operator"
+_REMEDY = Text("keep it a tensor", "保持为张量")
+
+
+class ScalarRead(Rule):
+    """A Python number is read out of a tensor: ``.item()``, ``int()``, ``float()``, ``bool()``, an index."""
+
+    code = "CL102"
+    name = "scalar-read"
+    effect = "graph-break"
+    summary = Text("number read out of a tensor", "从张量读取标量")
+    explanation = """\
+`.item()`, `int(t)`, `float(t)`, `bool(t)`, a tensor used as a list index, a slice bound or in `range()`: Python needs
+the number now, while Dynamo traces without data. By default the graph ends there.
+
+Keep the value a tensor (`torch.where`, `index_select`, tensor arithmetic), or read it outside the compiled region.
+With `torch._dynamo.config.capture_scalar_outputs = True` (and under `fullgraph=True` on recent torch) the read
+becomes part of the graph.
+"""
+    operations = (MethodCall, Call, Subscript)
+    gb_types = (ITEM, OPERATOR)
+    invalid = (
+        Example(
+            """
+import torch
+
+def f(x):
+    scale = x.abs().max().item()  # breaks
+    return x / scale
+
+def inputs():
+    return [(torch.ones(4),), (torch.ones(4) * 2,)]
+""",
+            """
+import torch
+
+def f(x):
+    scale = x.abs().max()
+    return x / scale
+
+def inputs():
+    return [(torch.ones(4),), (torch.ones(4) * 2,)]
+""",
+        ),
+        Example(
+            """
+import torch
+
+def f(x):
+    n = int(x.sum())  # breaks
+    return x * n
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+def f(x):
+    n = x.sum().trunc()
+    return x * n
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+        ),
+        Example(
+            """
+import torch
+
+def f(x):
+    flag = bool((x > 0).all())  # breaks
+    return x * 2 if flag else x
+
+def inputs():
+    return [(torch.ones(4),)]
+"""
+        ),
+        Example(
+            """
+import torch
+
+def f(x, n):
+    return x[:n].sum()  # breaks
+
+def inputs():
+    return [(torch.ones(4), torch.tensor(2))]
+"""
+        ),
+        Example(
+            """
+import torch
+
+def f(x, scales, i):
+    return x * scales[i]  # breaks
+
+def inputs():
+    return [(torch.ones(4), [1.0, 2.0, 3.0], torch.tensor(1))]
+"""
+        ),
+        Example(
+            """
+import torch
+
+def f(x):
+    total = 0.0
+    for row in x:
+        total += float(row.sum())  # breaks
+    return x * total
+
+def inputs():
+    return [(torch.ones(3, 2),)]
+"""
+        ),
+    )
+    valid = (
+        Example(
+            """
+import torch
+
+def f(x):
+    n = x.shape[0]
+    k = int(x.size(1) // 2)
+    return x[:, :k] * float(n)
+
+def inputs():
+    return [(torch.ones(4, 6),)]
+"""
+        ),
+    )
+
+    def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
+        if context.captures_scalars:
+            return
+        if isinstance(operation, MethodCall):
+            yield from self._method(operation)
+        elif isinstance(operation, Call):
+            yield from self._call(operation)
+        elif isinstance(operation, Subscript):
+            yield from self._subscript(operation)
+
+    def _method(self, operation: MethodCall) -> Iterator[Hit]:
+        if operation.method == "item" and isinstance(operation.receiver, (Tensor, NdArray)):
+            yield self._hit(operation, "`.item()` reads a tensor", "`.item()` 读取张量数据", operation.receiver)
+
+    def _call(self, operation: Call) -> Iterator[Hit]:
+        name, arguments = operation.name, operation.arguments
+        if name in ("int", "float", "bool", "complex", "range") and arguments:
+            for value in arguments:
+                if isinstance(value, (Tensor, NdArray)):
+                    yield self._hit(
+                        operation, f"`{name}()` of a tensor reads its data", f"`{name}()` 读取张量数据", value
+                    )
+                    return
+        if name == "operator.contains" and arguments and isinstance(arguments[0], Tensor):
+            yield self._hit(operation, "`in` on a tensor reads its data", "对张量使用 `in` 会读取数据", arguments[0])
+        if name.startswith("math.") and any(isinstance(value, Tensor) for value in arguments):
+            hit = self._hit(
+                operation, f"`{name}()` of a tensor reads its data", f"`{name}()` 读取张量数据", arguments[0], OPERATOR
+            )
+            yield Hit(
+                hit.node,
+                hit.reason,
+                Text(f"use `torch.{name[5:]}`", f"改用 `torch.{name[5:]}`"),
+                hit.gb_types,
+                hit.sure,
+            )
+
+    def _subscript(self, operation: Subscript) -> Iterator[Hit]:
+        index, receiver = operation.index, operation.receiver
+        if operation.store:
+            return
+        parts = index.items if isinstance(index, Sequence) and index.kind == "tuple" and index.items else [index]
+        if isinstance(receiver, Tensor) and any(isinstance(p, Opaque) and p.kind == "slice-by-tensor" for p in parts):
+            yield self._hit(operation, "slice bound is a tensor", "切片边界是张量", receiver)
+        if isinstance(receiver, Sequence) and receiver.kind in ("list", "tuple") and isinstance(index, Tensor):
+            yield self._hit(operation, "a tensor indexes a Python list", "用张量索引 Python 列表", index)
+
+    def _hit(self, operation: Operation, en: str, zh: str, value: object, gb_type: str = ITEM) -> Hit:
+        guessed = isinstance(value, Tensor) and value.guessed
+        gb = OPERATOR if isinstance(value, NdArray) else gb_type
+        return Hit(operation.node, Text(en, zh), _REMEDY, (gb,), operation.sure and not guessed)
