@@ -9,9 +9,9 @@ from typing import Any, Callable, Optional
 
 import torch
 import torch._dynamo
-from torch.utils import _pytree as pytree
 
 from .. import untyped
+from ..nested import leaves, map_leaves
 from . import breaks, lines, recompiles
 from .graphs import counting_eager
 from .patches import Patches
@@ -65,10 +65,10 @@ def call_target(compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 def total_of(output: Any) -> Any:
     """The sum of every output that can be differentiated, or None where there is none."""
-    leaves = [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    if not leaves:
+    tensors = [leaf for leaf in leaves(output) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not tensors:
         return None
-    return torch.stack([leaf.abs().sum() if leaf.is_complex() else leaf.sum() for leaf in leaves]).sum()
+    return sum(tensor.abs().sum() if tensor.is_complex() else tensor.sum() for tensor in tensors)
 
 
 def fresh_calls(calls: Sequence[Call], at_least: int = 5) -> list[Call]:
@@ -84,25 +84,20 @@ def fresh_calls(calls: Sequence[Call], at_least: int = 5) -> list[Call]:
 def copy_call(call: Call) -> Call:
     """Copy a call so that what the target changes in its arguments stays there; what cannot be copied is shared."""
     memo: dict[int, Any] = {}
-    args, kwargs = call
-    return tuple(_copied(arg, memo) for arg in args), {name: _copied(arg, memo) for name, arg in kwargs.items()}
 
-
-def _copied(value: Any, memo: dict[int, Any]) -> Any:
-    kind: object = type(value)
-    if kind is torch.Tensor:
-        if id(value) not in memo:
-            clone = value.detach().clone(memory_format=torch.preserve_format)
-            memo[id(value)] = clone.requires_grad_(value.requires_grad)
+    def copied(value: Any) -> Any:
+        if id(value) in memo:
+            return memo[id(value)]
+        if isinstance(value, torch.nn.Module) or inspect.isroutine(value) or inspect.isclass(value):
+            return value
+        try:
+            if isinstance(value, torch.Tensor) and not value.is_leaf:
+                memo[id(value)] = value.detach().clone().requires_grad_(value.requires_grad)
+            else:
+                memo[id(value)] = copy.deepcopy(value)
+        except Exception:  # an arbitrary object of the user's may refuse in any way
+            memo[id(value)] = value
         return memo[id(value)]
-    if isinstance(value, torch.nn.Module) or inspect.isroutine(value) or inspect.isclass(value):
-        return value
-    if kind in (tuple, list):
-        items: list[Any] = [_copied(item, memo) for item in value]
-        return tuple(items) if kind is tuple else items
-    if kind is dict:
-        return {key: _copied(item, memo) for key, item in value.items()}
-    try:
-        return copy.deepcopy(value, memo)
-    except Exception:  # an arbitrary object of the user's may refuse in any way
-        return value
+
+    args, kwargs = call
+    return map_leaves(args, copied), map_leaves(kwargs, copied)

@@ -1,0 +1,121 @@
+"""The command line: ``run FILE::TARGET`` and ``targets FILE``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from . import events
+from .discover import targets
+from .errors import UsageError
+from .job import Job
+
+DEFAULT_TIMEOUT = 120.0
+DEFAULT_BUDGET = 5.0
+DEFAULT_BACKENDS = ("inductor",)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code: 0 ok, 1 the target failed, 2 usage, 3 not measured or needs inputs."""
+    if list(arguments[:1]) == ["_worker"]:
+        from .worker import main as work  # noqa: PLC0415  (the worker's start has no time for the supervisor's parts)
+
+        return work(Path(arguments[1]))
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except UsageError as error:
+        print(f"compile_probe: {error.sentence()}", file=sys.stderr)
+        return events.EXIT_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="compile_probe", description="Measure what torch.compile does to a function or module."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="probe one target")
+    run.set_defaults(command=_run)
+    run.add_argument("target", metavar="FILE::TARGET", help="function, class, Class.method, or factory()")
+    run.add_argument("--json", action="store_true", help="write events as JSON Lines")
+    run.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, npu (default: %(default)s)")
+    run.add_argument("--backend", action="append", default=[], metavar="B", help="backend to measure; may be repeated")
+    run.add_argument("--mode", choices=("inference", "train"), default="inference")
+    run.add_argument("--inputs", metavar="NAME", help="function of the file that returns the example inputs")
+    run.add_argument("--calls", type=_positive_int, default=5, help="least number of observed calls")
+    run.add_argument(
+        "--timeout", type=_positive, default=DEFAULT_TIMEOUT, help="seconds a stage may show no progress (%(default)s)"
+    )
+    run.add_argument(
+        "--budget",
+        type=_positive,
+        default=DEFAULT_BUDGET,
+        help="seconds of timing for a variant and size (%(default)s)",
+    )
+    run.add_argument("--observe-only", action="store_true", help="breaks and recompiles only, no check, no timing")
+    run.add_argument("--watch-stdin", action="store_true", help="cancel when standard input ends")
+    listing = commands.add_parser("targets", help="list the targets of a file as JSON, without importing it")
+    listing.set_defaults(command=_targets)
+    listing.add_argument("file", type=Path)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from . import report, run  # noqa: PLC0415  (needs an operating system with process groups)
+
+    file, divider, name = str(options.target).rpartition("::")
+    if not divider or not name or not file:
+        raise UsageError("Name the target as FILE::TARGET.", remedy="For example: model.py::Model")
+    path = Path(os.path.abspath(file))  # noqa: PTH100  (links stay: the user's files are called what the user calls them)
+    if not path.is_file():
+        raise UsageError(f"There is no file {file}.")
+    if os.name != "posix":
+        raise UsageError("The probe runs on Linux and macOS.", remedy="On Windows use WSL.")
+    job = Job(
+        file=str(path),
+        target=name,
+        device=options.device,
+        mode=options.mode,
+        inputs=options.inputs,
+        calls=options.calls,
+        budget=options.budget,
+    )
+    return run.run(
+        job,
+        options.backend or DEFAULT_BACKENDS,
+        timeout=options.timeout,
+        observe_only=options.observe_only,
+        sink=_write_line if options.json else report.Terminal(sys.stdout).show,
+        watch_stdin=options.watch_stdin,
+    )
+
+
+def _targets(options: argparse.Namespace) -> int:
+    print(json.dumps([asdict(target) for target in targets(options.file)]))
+    return 0
+
+
+def _write_line(event: dict[str, Any]) -> None:
+    data = (events.encode(event) + "\n").encode("utf-8", "backslashreplace")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("has to be more than 0")
+    return value
+
+
+def _positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("has to be at least 1")
+    return value

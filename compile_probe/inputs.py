@@ -1,0 +1,251 @@
+"""Example inputs of a target: where they are said, and what shape they may have. Nothing is ever guessed.
+
+Order: ``--inputs NAME``; ``probe_inputs()`` and ``get_example_inputs()``, on the class before the module;
+``get_inputs()`` beside an ``nn.Module`` class; Lightning's ``example_input_array``; Hugging Face's ``dummy_inputs``;
+a ``# probe:`` comment above the target.
+
+What such a function may return, decided without looking at the target:
+
+=================================  =====================================================================
+``tensor`` (or any other value)    one call with this one argument
+``{"name": value, ...}``           one call with these keyword arguments
+``((a, b), {"k": v})``             a pair of a tuple or list and such a dict: one call, args and kwargs
+``(a, b)``                         any other tuple: one call with these arguments
+``[(a, b), ((a,), {"k": v})]``     a list of tuples only, not empty: several calls, each tuple read as above
+``[a, b]``                         any other list: one call with these arguments
+=================================  =====================================================================
+
+``get_inputs()`` is by its convention a list of the arguments of one call, whatever is in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Callable, Optional, cast
+
+from . import comments
+from .discover import MODULE_SOURCES, find_comment
+from .errors import InputsError, NeedsInputsError, ProbeError, UsageError
+from .loading import describe
+from .observe.calls import Call
+
+
+@dataclass(frozen=True)
+class Case:
+    """The calls of one size; ``size`` names it (``B=8``) where a comment sweeps over sizes."""
+
+    size: Optional[str]
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class ExampleInputs:
+    """Example inputs with their source, which is always shown to the user.
+
+    ``sizes`` are the swept values of a comment, as written there.
+    """
+
+    source: str
+    cases: tuple[Case, ...]
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of all sizes, in order."""
+        return tuple(call for case in self.cases for call in case.calls)
+
+
+def find_inputs(
+    module: ModuleType, text: str, name: str, target: Any, owner: Optional[type], explicit: Optional[str]
+) -> ExampleInputs:
+    """Find the example inputs of ``target``, an instance already built where it is a module.
+
+    :param owner: the class of which the target is an instance or a method, else None
+    :raises NeedsInputsError: nothing says what they are; the message shows what to write
+    :raises InputsError: what says it raises, or does not fit the target's parameters
+    """
+    found = _find(module, text, name, target, owner, explicit)
+    for call in found.calls:
+        _check_fit(target, call, found.source)
+    return found
+
+
+def _find(
+    module: ModuleType, text: str, name: str, target: Any, owner: Optional[type], explicit: Optional[str]
+) -> ExampleInputs:
+    if explicit is not None:
+        function = getattr(module, explicit, None)
+        if not callable(function):
+            raise UsageError(f"--inputs {explicit}: the file has no function of this name.", stage="inputs")
+        return _single(f"function:{explicit}", calls_of(_ask(function, explicit)))
+    for convention in MODULE_SOURCES:
+        for place in (owner, module):
+            function = getattr(place, convention, None) if place is not None else None
+            if callable(function):
+                bound = _on_instance(function, target, owner) if place is owner else function
+                return _single(convention, calls_of(_ask(bound, convention)))
+    if owner is not None and _is_whole(name):
+        get_inputs = getattr(module, "get_inputs", None)
+        if callable(get_inputs):
+            return _single("get_inputs", arguments_of(_ask(get_inputs, "get_inputs")))
+        instance = getattr(target, "__self__", target)
+        for attribute in ("example_input_array", "dummy_inputs"):
+            value = _attribute(instance, attribute)
+            if value is not None:
+                return _single(attribute, calls_of(value))
+    comment = find_comment(text, name)
+    if comment is not None:
+        sweep = comments.parse(comment)
+        cases = tuple(Case(size.label, (size.call(),)) for size in sweep.sizes())
+        return ExampleInputs("comment", cases, sweep.swept)
+    raise NeedsInputsError(
+        f"Nothing says what to call {name} with.", stage="inputs", remedy=how_to_write(target, owner is not None)
+    )
+
+
+def calls_of(value: Any) -> tuple[Call, ...]:
+    """Read what an inputs function returned; the module's docstring has the rules."""
+    if type(value) is list:
+        elements = cast("list[Any]", value)
+        if elements and all(type(element) is tuple for element in elements):
+            return tuple(_call_of(element) for element in elements)
+        return ((tuple(elements), {}),)
+    return (_call_of(value),)
+
+
+def arguments_of(value: Any) -> tuple[Call, ...]:
+    """Read what ``get_inputs()`` returned: the arguments of one call, or its keyword arguments."""
+    if isinstance(value, (list, tuple)):
+        return ((tuple(cast("list[Any]", value)), {}),)
+    return (_call_of(value),)
+
+
+def build(cls: Callable[..., Any], module: ModuleType, text: str, name: str) -> Any:
+    """Make the instance of a class target: from ``get_init_inputs()``, ``init(...)`` of a comment, or nothing.
+
+    :raises NeedsInputsError: the constructor needs arguments that nothing gives
+    """
+    function = getattr(module, "get_init_inputs", None)
+    comment = find_comment(text, name)
+    init = comments.parse(comment).init if comment is not None else None
+    if init is not None:
+        args, kwargs = (), dict(init)
+        source = "init(...) in the comment"
+    elif callable(function):
+        args, kwargs = arguments_of(_ask(function, "get_init_inputs"))[0]
+        if len(args) == 2 and isinstance(args[0], (list, tuple)) and isinstance(args[1], dict):
+            args, kwargs = tuple(cast("list[Any]", args[0])), cast("dict[str, Any]", args[1])
+        source = "get_init_inputs()"
+    else:
+        args, kwargs = (), {}
+        source = "no arguments"
+        missing = _required(cls)
+        if missing:
+            listed = ", ".join(missing)
+            raise NeedsInputsError(
+                f"{name} needs the constructor arguments {listed}, and nothing gives them.",
+                stage="inputs",
+                remedy=f"Write beside the class: def get_init_inputs(): return [{listed}]",
+            )
+    try:
+        return cls(*args, **kwargs)
+    except Exception as error:
+        raise InputsError(f"Constructing {name} with {source} raised {describe(error)}.", stage="inputs") from error
+
+
+def how_to_write(target: Any, is_module: bool) -> str:
+    """The lines that would give the inputs, with the target's own parameter names."""
+    parameters = _required(target) or ["x"]
+    tensors = ", ".join("torch.randn(8, 16)" for _ in parameters)
+    names = ", ".join(parameters)
+    comment = " ".join(f"{name}=f32[8,16]" for name in parameters)
+    more = " A class may also have get_inputs() beside it." if is_module else ""
+    return (
+        f"Write in the file, with the shapes you use: def probe_inputs(): return ({tensors},), {{}}  "
+        f"(the arguments {names}), or above the definition: # probe: {comment}{more}"
+    )
+
+
+def _call_of(value: Any) -> Call:
+    if isinstance(value, dict):
+        named = cast("dict[Any, Any]", value)
+        if all(isinstance(key, str) for key in named):
+            return (), dict(named)
+        return (named,), {}
+    if type(value) is tuple:
+        parts = cast("tuple[Any, ...]", value)
+        if len(parts) == 2 and type(parts[0]) in (tuple, list) and type(parts[1]) is dict:
+            names = cast("dict[Any, Any]", parts[1])
+            if all(isinstance(name, str) for name in names):
+                return tuple(cast("list[Any]", parts[0])), cast("dict[str, Any]", names)
+        return parts, {}
+    return (value,), {}
+
+
+def _single(source: str, calls: tuple[Call, ...]) -> ExampleInputs:
+    return ExampleInputs(source, (Case(None, calls),))
+
+
+def _ask(function: Callable[[], Any], name: str) -> Any:
+    """Call a function of the user's that gives inputs."""
+    try:
+        value = function()
+    except ProbeError:
+        raise
+    except MemoryError as error:
+        raise InputsError(f"{name}() ran out of memory.", stage="inputs", remedy="Make them smaller.") from error
+    except Exception as error:
+        raise InputsError(f"{name}() raised {describe(error)}.", stage="inputs") from error
+    if value is None:
+        raise InputsError(f"{name}() returned None.", stage="inputs", remedy="It has to return the arguments.")
+    return value
+
+
+def _on_instance(function: Callable[..., Any], target: Any, owner: Optional[type]) -> Callable[[], Any]:
+    """A convention on the class may be a method, a class method or static: bind it to the instance at hand."""
+    instance = getattr(target, "__self__", target)
+    if owner is not None and isinstance(instance, owner):
+        return getattr(instance, function.__name__)
+    return function
+
+
+def _attribute(instance: Any, name: str) -> Any:
+    try:
+        return getattr(instance, name, None)
+    except Exception as error:  # a property of the user's
+        raise InputsError(f"Reading {name} raised {describe(error)}.", stage="inputs") from error
+
+
+def _is_whole(name: str) -> bool:
+    """Whether the target is a class as a whole, whose conventions speak of ``forward``."""
+    return "." not in name or name.endswith(".forward")
+
+
+def _check_fit(target: Any, call: Call, source: str) -> None:
+    args, kwargs = call
+    try:
+        signature = inspect.signature(getattr(target, "forward", target))
+    except (TypeError, ValueError):  # builtins and the like have none
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise InputsError(
+            f"The inputs from {source} do not fit the parameters {signature}: {error}.",
+            stage="inputs",
+            remedy="Return ((positional, ...), {keyword: ...}) to be explicit.",
+        ) from error
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    """Names of the parameters that have to be given."""
+    try:
+        parameters = inspect.signature(getattr(function, "forward", function)).parameters.values()
+        if isinstance(function, type):
+            parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is inspect.Parameter.empty and p.kind not in kinds]

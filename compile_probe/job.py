@@ -1,0 +1,45 @@
+"""What one worker is asked to do; travels as JSON in the probe's temporary folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Optional
+
+JOB_FILE = "job.json"
+EVENT_PIPE = "events"
+MARKER = "COMPILE_PROBE_RUN"
+"""Environment variable with the id of the run: whatever process carries it belongs to the run and dies with it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The request of ``run`` for one worker.
+
+    ``variant`` is None for the worker that observes, else the backend to compile with and to measure.
+    ``calls`` is the least number of observed calls, ``budget`` the seconds of measuring a variant and size.
+    """
+
+    file: str
+    target: str
+    device: str = "auto"
+    mode: str = "inference"
+    inputs: Optional[str] = None
+    calls: int = 5
+    budget: float = 5.0
+    variant: Optional[str] = None
+
+    def write(self, folder: Path) -> None:
+        """Leave the job in a folder for the worker that is started on it."""
+        (folder / JOB_FILE).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Job:
+        """Take the job that ``write`` left."""
+        return cls(**json.loads((folder / JOB_FILE).read_text(encoding="utf-8")))
+
+    @property
+    def train(self) -> bool:
+        """Whether backward belongs to the call."""
+        return self.mode == "train"

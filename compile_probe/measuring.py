@@ -1,0 +1,146 @@
+"""The job of a worker for one variant: compile it with empty caches, check it, time it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import time
+from collections.abc import Generator
+from dataclasses import asdict
+from typing import Any, Callable
+
+from . import backends, preparing
+from .backends import Backend
+from .check import Check, Checker
+from .errors import CompileError
+from .estimate import Interval
+from .inputs import Case
+from .job import Job
+from .loading import describe, line_in
+from .measure import Measurement, Timer, hidden, measure, unsettled
+from .observe import compiles
+from .preparing import Prepared
+from .reporting import Stages
+from .subject import State
+
+
+def run(job: Job, stages: Stages) -> None:
+    """Measure ``job.variant`` for every size; each size is compiled anew, as a program that uses only it would.
+
+    :raises ProbeError: the target cannot be compiled
+    """
+    assert job.variant is not None
+    module, file = preparing.load(job)
+    prepared = preparing.resolve(job, module, file)
+    preparing.call_eagerly(prepared)
+    backend = backends.choose(job.variant, prepared.device.kind)
+    stages.progress("the target is ready")
+    state = prepared.subject.save(prepared.device.free_bytes())
+    checks: list[Check] = []
+    measurements: list[Measurement] = []
+    for case in prepared.cases:
+        check, measurement = _Sizing(prepared, backend, stages, state, job.budget).run(case)
+        checks.append(check)
+        measurements.append(measurement)
+        stages.channel.send("measurement", **measurement.keys())
+        stages.part(checks=[check_keys(c) for c in checks], measurements=[m.keys() for m in measurements])
+
+
+def check_keys(check: Check) -> dict[str, Any]:
+    """A check as the keys of its event."""
+    worst = check.worst
+    return {
+        "variant": check.variant,
+        "status": check.status,
+        "worst": None if worst is None else asdict(worst),
+        "message": check.message,
+    }
+
+
+class _Sizing:
+    """One size of one variant: compile, check, measure."""
+
+    def __init__(self, prepared: Prepared, backend: Backend, stages: Stages, state: State, budget: float) -> None:
+        self._prepared = prepared
+        self._backend = backend
+        self._stages = stages
+        self._state = state
+        self._budget = budget
+
+    def run(self, case: Case) -> tuple[Check, Measurement]:
+        stages, subject, name = self._stages, self._prepared.subject, self._backend.name
+        timer = Timer(subject, case.calls, self._prepared.device)
+        eager_s = timer.eager_seconds()
+        if stages.name != "compile":
+            stages.start("compile", note=_note(name, case))
+        compiles.reset()
+        subject.restore(self._state)
+        compiled = self._backend.compile(subject.target)
+        try:
+            warm = timer.warm(compiled, lambda index: stages.progress(f"pass {index + 1}"))
+        except Exception as error:
+            raise CompileError(
+                f"Compiling with {name} raised {describe(error)}.",
+                stage="compile",
+                file=str(self._prepared.file),
+                line=line_in(error, self._prepared.file),
+            ) from error
+        compile_s = max(0.0, warm.compiling_s - warm.compiling_passes * eager_s)
+        stages.end(compile_s, note=f"{name}, {warm.compiling_passes} passes compiled something")
+
+        check, compiled = self._check(case, compiled)
+        if check.hides_number:
+            stages.skip("measure", "The check failed, so a time would be that of wrong results.")
+            return check, hidden(name, case.size, compile_s, check.message)
+        stages.start("measure", note=_note(name, case))
+        begin = time.perf_counter()
+        if not warm.settled:
+            stages.end(time.perf_counter() - begin, note="not timed: it is compiled again and again")
+            return check, unsettled(name, case.size, compile_s)
+        timer.warm(compiled, lambda index: stages.progress(f"pass {index + 1}"))
+        measurement = measure(timer, name, case.size, compiled, self._budget, compile_s, self._report)
+        stages.end(time.perf_counter() - begin, note=_load_note())
+        return check, measurement
+
+    def _check(self, case: Case, compiled: Callable[..., Any]) -> tuple[Check, Callable[..., Any]]:
+        """Check the compiled target; returns it, or a new one where the check had to change how it is compiled."""
+        stages, subject, name = self._stages, self._prepared.subject, self._backend.name
+        stages.start("check", note=_note(name, case))
+        begin = time.perf_counter()
+        checker = Checker(subject, case.calls, self._state)
+        stages.progress("eager runs are done")
+        if checker.drew_random:
+            with _same_random_numbers():
+                compiles.reset()
+                check = checker.check(name, self._backend.compile(subject.target))
+            compiles.reset()
+            compiled = self._backend.compile(subject.target)
+        else:
+            check = checker.check(name, compiled)
+        stages.channel.send("check", **check_keys(check))
+        stages.end(time.perf_counter() - begin, note=check.status)
+        return check, compiled
+
+    def _report(self, pairs: int, seen: Interval) -> None:
+        self._stages.channel.send(
+            "sample", variant=self._backend.name, pairs=pairs, ratio=seen.ratio, low=seen.low, high=seen.high
+        )
+
+
+@contextlib.contextmanager
+def _same_random_numbers() -> Generator[None, None, None]:
+    """Have Inductor draw from torch's generators, as eager does, so that results with dropout can be compared."""
+    config: Any = importlib.import_module("torch._inductor.config")  # seen on 2.1 to 2.13
+    with config.patch(fallback_random=True):
+        yield
+
+
+def _note(name: str, case: Case) -> str:
+    return f"{name}, {case.size}" if case.size else name
+
+
+def _load_note() -> str:
+    """Other programs that compete for the processors, if there are more of them than processors."""
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    return f"load average {load:.1f} on {processors} processors" if load > processors + 0.5 else ""

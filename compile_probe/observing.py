@@ -1,0 +1,121 @@
+"""The job of the first worker: call the target plainly, then watch what Dynamo does with it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Union
+
+from . import preparing
+from .errors import CompileError
+from .job import Job
+from .loading import describe, line_in
+from .observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls
+from .reporting import Stages
+
+
+def run(job: Job, stages: Stages) -> None:
+    """Go through load, inputs, eager and trace; what is found is sent as events and as part of the result.
+
+    :raises ProbeError: whatever keeps the target from being called or compiled
+    """
+    begin = time.perf_counter()
+    module, file = preparing.load(job)
+    stages.end(time.perf_counter() - begin)
+    stages.start("inputs")
+    begin = time.perf_counter()
+    prepared = preparing.resolve(job, module, file)
+    subject = prepared.subject
+    facts = preparing.versions(prepared.device)
+    stages.channel.send("versions", **facts)
+    described = preparing.describe_call(subject, prepared.calls[0])
+    sizes = list(prepared.inputs.sizes)
+    stages.channel.send(
+        "inputs", source=prepared.inputs.source, description=described, calls=len(prepared.calls), sizes=sizes
+    )
+    stages.part(
+        source=prepared.inputs.source,
+        inputs=described,
+        device=facts["device"],
+        device_name=facts["device_name"],
+        versions=facts,
+        sizes=sizes,
+        notes=list(prepared.notes),
+    )
+    stages.end(time.perf_counter() - begin)
+
+    stages.start("eager")
+    begin = time.perf_counter()
+    last = preparing.call_eagerly(prepared)
+    stages.end(time.perf_counter() - begin, note=f"{1e3 * last:.3g} ms a call")
+
+    stages.start("trace")
+    begin = time.perf_counter()
+    state = subject.save(prepared.device.free_bytes())
+    observation = observe_calls(
+        subject.target,
+        fresh_calls(prepared.calls, job.calls),
+        train=subject.train,
+        grad=subject.grad,
+        listener=lambda seen: _tell(stages, seen),
+    )
+    subject.restore(state)
+    stages.part(**_summary(observation, file))
+    if observation.error is not None:
+        error = observation.error
+        raise CompileError(
+            f"The plain call works, and under torch.compile it raises {describe(error)}.",
+            stage="trace",
+            file=str(file),
+            line=line_in(error, file),
+        ) from error
+    stages.end(time.perf_counter() - begin)
+
+
+def _tell(stages: Stages, seen: Union[GraphBreak, Recompile, Graph]) -> None:
+    if isinstance(seen, GraphBreak):
+        stages.channel.send("break", **break_keys(seen))
+    else:
+        stages.channel.send("recompile" if isinstance(seen, Recompile) else "graph", **asdict(seen))
+
+
+def break_keys(seen: GraphBreak) -> dict[str, Any]:
+    """A break as the keys of an event; ``rule`` is for the reader to fill."""
+    return {**asdict(seen), "frame_skipped": seen.frame_skipped, "rule": None}
+
+
+def _summary(observation: Observation, file: Path) -> dict[str, Any]:
+    return {
+        "graphs": len(observation.graphs),
+        "graph_list": [asdict(graph) for graph in observation.graphs],
+        "breaks": [break_keys(seen) for seen in observation.breaks],
+        "recompiles": [asdict(seen) for seen in observation.recompiles],
+        "traced": {path: ranges(lines) for path, lines in observation.traced.items()},
+        "skipped": [asdict(seen) for seen in observation.skipped],
+        "observe_notes": list(observation.notes),
+        "sources": hashes([str(file), *observation.traced]),
+    }
+
+
+def ranges(lines: list[int]) -> list[list[int]]:
+    """Sorted lines as ``[first, last]`` pairs."""
+    found: list[list[int]] = []
+    for line in lines:
+        if found and found[-1][1] == line - 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    return found
+
+
+def hashes(files: list[str]) -> dict[str, str]:
+    """SHA-256 of the content of each file that can be read."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(files):
+        try:
+            found[name] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,152 @@
+"""One run of the probe: a worker that observes, then a fresh one for each variant, and exactly one ``done`` event."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from . import events
+from .guardian import Guardian
+from .job import MARKER, Job
+from .supervise import Cancellation, Limits, Outcome, Run, Supervision
+
+Sink = Callable[[dict[str, Any]], None]
+
+PROBE_VERSION = "0.1.0"
+
+
+class Stream:
+    """Numbers and dates events and hands them to a sink; a reader that went away ends the run."""
+
+    def __init__(self, sink: Sink, cancel: Cancellation) -> None:
+        self._sink = sink
+        self._cancel = cancel
+        self._sequence = 0
+        self._begin = time.monotonic()
+        self._broken = False
+
+    def send(self, kind: str, keys: dict[str, Any]) -> None:
+        """Send one event."""
+        if self._broken:
+            return
+        seconds = round(time.monotonic() - self._begin, 4)
+        event = {"v": events.VERSION, "seq": self._sequence, "t": seconds, "type": kind, **keys}
+        self._sequence += 1
+        try:
+            self._sink(event)
+        except BrokenPipeError:
+            self._broken = True
+            self._cancel.requested = True
+
+
+def run(
+    job: Job, variants: Sequence[str], *, timeout: float, observe_only: bool, sink: Sink, watch_stdin: bool = False
+) -> int:
+    """Run the probe and return the exit code; the last event is ``done``."""
+    cancel = Cancellation(watch_stdin)
+    stream = Stream(sink, cancel)
+    folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
+    marker = f"{MARKER}={uuid.uuid4().hex}"
+    guardian = Guardian(folder, marker)
+    try:
+        outcome = _run(job, [] if observe_only else variants, folder, marker, Limits.of(timeout), cancel, stream)
+    finally:
+        guardian.dismiss()
+    stream.send("done", _done(job, outcome))
+    if outcome.kind == "UsageError":
+        return events.EXIT_USAGE
+    if outcome.kind == "UnavailableError":
+        return events.EXIT_UNMEASURED
+    return events.EXIT_CODES.get(outcome.status, 1)
+
+
+def _run(
+    job: Job,
+    variants: Sequence[str],
+    folder: Path,
+    marker: str,
+    limits: Limits,
+    cancel: Cancellation,
+    stream: Stream,
+) -> Outcome:
+    outcome = _work(job, folder / "observe", marker, limits, cancel, stream)
+    parts = dict(outcome.part)
+    parts.update(checks=[], measurements=[], compile={})
+    failed: list[Outcome] = []
+    if outcome.status == "ok":
+        for variant in variants:
+            measured = _work(replace(job, variant=variant), folder / variant, marker, limits, cancel, stream)
+            _merge(parts, variant, measured)
+            if measured.status != "ok":
+                failed.append(measured)
+            if measured.status == "cancelled":
+                break
+    worst = next((one for one in failed if one.status == "cancelled"), None)
+    if worst is None and failed and len(failed) == len(variants):
+        worst = failed[0]  # with one variant that works there is a result; the others say in theirs why they do not
+    parts["check"] = _overall(parts["checks"])
+    return replace(worst or outcome, part=parts)
+
+
+def _work(job: Job, folder: Path, marker: str, limits: Limits, cancel: Cancellation, stream: Stream) -> Outcome:
+    folder.mkdir()
+    return Supervision(job, Run(folder, marker, limits), cancel, stream.send, PROBE_VERSION).run()
+
+
+def _merge(parts: dict[str, Any], variant: str, outcome: Outcome) -> None:
+    """Add what the worker of a variant found; one that failed is listed with its reason and no number."""
+    parts["checks"].extend(outcome.part.get("checks", []))
+    measured: list[dict[str, Any]] = outcome.part.get("measurements", [])
+    parts["measurements"].extend(measured)
+    for one in measured:
+        if one.get("compile_s") is not None:
+            parts["compile"].setdefault(variant, one["compile_s"])
+    if outcome.status not in ("ok", "cancelled"):
+        why = {"variant": variant, "status": "error", "worst": None, "message": outcome.message}
+        parts["checks"].append(why)
+
+
+def _overall(checks: list[dict[str, Any]]) -> Optional[str]:
+    """The worst status of all variants, or None where nothing was checked."""
+    statuses = [check["status"] for check in checks]
+    return next((status for status in ("fail", "error", "nondeterministic", "pass") if status in statuses), None)
+
+
+def _done(job: Job, outcome: Outcome) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "target": job.target,
+        "file": job.file,
+        "source": None,
+        "device": None,
+        "device_name": None,
+        "versions": None,
+        "python": sys.executable,
+        "mode": job.mode,
+        "graphs": None,
+        "graph_list": [],
+        "breaks": [],
+        "recompiles": [],
+        "traced": {},
+        "check": None,
+        "checks": [],
+        "measurements": [],
+        "compile": {},
+        "sizes": [],
+        "sources": {},
+        **outcome.part,
+    }
+    return {
+        "status": outcome.status,
+        "stage": outcome.stage,
+        "message": outcome.message,
+        "signal": outcome.signal,
+        "file": outcome.file,
+        "line": outcome.line,
+        "result": result,
+    }

@@ -1,0 +1,147 @@
+"""The processes of a run: found by the marker in their environment, weighed, and ended with everything they started.
+
+A child may leave the worker's session and outlive its parent, so neither groups nor parents find it; the environment
+that it inherited does. Linux has it in ``/proc``; elsewhere the worker's process group has to do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+_PROC = Path("/proc")
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+GRACE = 2.0
+"""Seconds between the request to end and the kill."""
+
+
+def marked(marker: str) -> set[int]:
+    """Process ids of everybody but us who carries ``marker`` (``NAME=value``) in the environment, zombies left out."""
+    needle = marker.encode()
+    found: set[int] = set()
+    for entry in _proc_entries():
+        try:
+            environ = (_PROC / entry / "environ").read_bytes()
+        except OSError:  # ended meanwhile, or not ours to read
+            continue
+        if needle in environ.split(b"\0"):
+            found.add(int(entry))
+    found.discard(os.getpid())
+    return found
+
+
+def descendants(root: int) -> set[int]:
+    """Process ids of the children of ``root``, theirs, and so on; ``root`` itself not among them."""
+    parents: dict[int, list[int]] = {}
+    for entry in _proc_entries():
+        try:
+            fields = (_PROC / entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents.setdefault(int(fields[1]), []).append(int(entry))
+    found: set[int] = set()
+    queue = [root]
+    while queue:
+        for child in parents.get(queue.pop(), ()):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+    return found
+
+
+def kill(leader: Optional[int], marker: str, grace: float = GRACE) -> None:
+    """End the worker ``leader``, its group and all that belongs to the run: ask, wait ``grace`` seconds, kill.
+
+    The caller must be able to reap ``leader`` afterwards; that it lingers as a zombie is no reason to wait.
+    """
+    if grace > 0:
+        _send(leader, _members(leader, marker), signal.SIGTERM)
+        end = time.monotonic() + grace
+        while time.monotonic() < end and _alive(leader, marker):
+            time.sleep(0.02)
+    for _ in range(20):  # a fork bomb may outrun one round, not many
+        members = _members(leader, marker)
+        _send(leader, members, signal.SIGKILL)
+        time.sleep(0.01)
+        if not _alive(leader, marker):
+            return
+
+
+def resident_bytes(root: int) -> int:
+    """Memory in use by ``root`` and its descendants, shared pages counted for each; 0 where it cannot be known."""
+    return sum(_resident(pid) for pid in {root} | descendants(root))
+
+
+def available_bytes() -> Optional[int]:
+    """Memory that can still be had: the system's, or what the control group leaves if that is less."""
+    available: list[int] = []
+    try:
+        for line in (_PROC / "meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                available.append(int(line.split()[1]) * 1024)
+    except OSError:
+        return None
+    try:
+        group = Path("/sys/fs/cgroup")
+        limit = (group / "memory.max").read_text().strip()
+        if limit != "max":
+            available.append(int(limit) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):
+        pass
+    return max(0, min(available)) if available else None
+
+
+def _members(leader: Optional[int], marker: str) -> set[int]:
+    members = marked(marker)
+    if leader is not None:
+        members |= descendants(leader) | {leader}
+    return members
+
+
+def _alive(leader: Optional[int], marker: str) -> bool:
+    members = marked(marker)
+    if leader is not None:
+        members |= descendants(leader)
+    if members:
+        return True
+    return leader is not None and _state(leader) not in (None, "Z")
+
+
+def _send(leader: Optional[int], members: Iterable[int], number: int) -> None:
+    if leader is not None:
+        try:
+            if os.getpgid(leader) == leader:  # never our own group, should the worker not have left it yet
+                os.killpg(leader, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+    for pid in members:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _state(pid: int) -> Optional[str]:
+    try:
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _proc_entries() -> list[str]:
+    try:
+        return [name for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208  (many, often: no Path objects)
+    except OSError:
+        return []
