@@ -1,0 +1,118 @@
+"""Predictions and what a probe saw, merged: confirmed with the break's id, refuted and hidden, or seen only there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+from ..text.source import Position, Range, Source
+from .finding import Finding
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A graph break that Dynamo really made, at a line (zero-based) of the document."""
+
+    line: int
+    end_line: int
+    gb_id: Optional[str]
+    gb_type: Optional[str]
+    reason: str
+    frame_skipped: bool
+    count: int
+
+
+def observed_breaks(result: Mapping[str, Any], path: str) -> list[Observed]:
+    """Breaks of a probe's result that lie in one file."""
+    found: list[Observed] = []
+    for entry in result.get("breaks") or ():
+        if entry.get("file") == path and entry.get("line"):
+            found.append(
+                Observed(
+                    int(entry["line"]) - 1,
+                    int(entry.get("end_line") or entry["line"]) - 1,
+                    entry.get("gb_id"),
+                    entry.get("gb_type"),
+                    str(entry.get("reason") or ""),
+                    bool(entry.get("frame_skipped")),
+                    int(entry.get("count") or 1),
+                )
+            )
+    return found
+
+
+def traced_lines(result: Mapping[str, Any], path: str) -> frozenset[int]:
+    """Lines (zero-based) of one file that Dynamo traced."""
+    ranges = (result.get("traced") or {}).get(path) or ()
+    return frozenset(line - 1 for first, last in ranges for line in range(first, last + 1))
+
+
+def merge(
+    findings: Iterable[Finding],
+    breaks: Iterable[Observed],
+    traced: frozenset[int],
+    source: Source,
+    locale: str = "en",
+) -> list[Finding]:
+    """Findings after a probe of the same text.
+
+    A predicted break on a line where Dynamo broke is confirmed; one on a line that Dynamo traced without a break is
+    refuted and left out; a break that nobody predicted becomes a finding of its own.
+    """
+    merged: list[Finding] = []
+    remaining = list(breaks)
+    for finding in findings:
+        if finding.effect != "graph-break":
+            merged.append(finding)
+            continue
+        lines = range(finding.range.start.line, finding.range.end.line + 1)
+        seen = [entry for entry in remaining if entry.line in lines or finding.range.start.line in _span(entry)]
+        if seen:
+            remaining = [entry for entry in remaining if entry not in seen]
+            merged.append(_confirmed(finding, seen[0], locale))
+        elif not any(line in traced for line in lines):
+            merged.append(finding)
+    lines_confirmed = {
+        line for f in merged if f.certainty == "confirmed" for line in range(f.range.start.line, f.range.end.line + 1)
+    }
+    merged += [_unpredicted(entry, source, locale) for entry in remaining if entry.line not in lines_confirmed]
+    merged.sort(key=lambda finding: (finding.range.start.line, finding.range.start.column))
+    return merged
+
+
+def _span(entry: Observed) -> range:
+    return range(entry.line, entry.end_line + 1)
+
+
+def _confirmed(finding: Finding, entry: Observed, locale: str) -> Finding:
+    label = f" [{entry.gb_id}]" if entry.gb_id else ""
+    word = "实测确认" if locale.startswith("zh") else "confirmed by the probe"
+    return replace(
+        finding,
+        certainty="confirmed",
+        frame_skipped=entry.frame_skipped,
+        message=f"{finding.message} ({word}{label})",
+        gb_types=(entry.gb_type,) if entry.gb_type else finding.gb_types,
+    )
+
+
+def _unpredicted(entry: Observed, source: Source, locale: str) -> Finding:
+    text = source.line(entry.line)
+    start = len(text) - len(text.lstrip())
+    place = Range(Position(entry.line, start), Position(entry.line, max(len(text.rstrip()), start)))
+    first = entry.reason.split("\n")[0]
+    lead = "实测图中断" if locale.startswith("zh") else "graph break seen by the probe"
+    return Finding(
+        source.path,
+        place,
+        entry.gb_id or "probe",
+        "observed-break",
+        "graph-break",
+        "confirmed",
+        f"{lead}: {entry.gb_type or first}",
+        "",
+        "",
+        entry.frame_skipped,
+        (entry.gb_type,) if entry.gb_type else (),
+    )

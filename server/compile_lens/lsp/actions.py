@@ -1,0 +1,108 @@
+"""Code actions: fixes of findings, rewrites on offer, and all safe fixes of a file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Optional
+
+from lsprotocol import types
+
+from ..fixes.edit import Fix
+from ..text.source import Position, Range
+from . import diagnostics
+from .convert import from_range, overlap, to_range
+from .documents import Document
+from .server import CompileLensServer
+
+FIX_ALL = "source.fixAll.compileLens"
+REWRITE = types.CodeActionKind.RefactorRewrite
+QUICK_FIX = types.CodeActionKind.QuickFix
+
+
+def workspace_edit(ls: CompileLensServer, document: Document, fixes: Iterable[Fix]) -> types.WorkspaceEdit:
+    """Edits of some fixes, against the version of the document that they were made for."""
+    seen: set[tuple[Range, str]] = set()
+    edits: list[types.TextEdit] = []
+    for fix in fixes:
+        for edit in fix.edits:
+            if (edit.range, edit.text) not in seen:
+                seen.add((edit.range, edit.text))
+                edits.append(types.TextEdit(to_range(document.source, edit.range, ls.encoding), edit.text))
+    workspace = ls.client_capabilities.workspace
+    capabilities = workspace.workspace_edit if workspace is not None else None
+    if capabilities is not None and capabilities.document_changes:
+        identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, edits)])
+    return types.WorkspaceEdit(changes={document.uri: edits})
+
+
+def wanted(kind: str, only: Optional[list[types.CodeActionKind | str]]) -> bool:
+    """Does the client ask for actions of this kind? Kinds are prefixes: ``quickfix`` covers ``quickfix.x``."""
+    return not only or any(kind == k or kind.startswith(f"{k}.") for k in map(_text, only))
+
+
+def _text(kind: types.CodeActionKind | str) -> str:
+    return kind.value if isinstance(kind, types.CodeActionKind) else kind
+
+
+def register(server: CompileLensServer) -> None:
+    kinds: list[types.CodeActionKind | str] = [QUICK_FIX, REWRITE, FIX_ALL]
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
+    def actions(ls: CompileLensServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+        document = ls.document(params.text_document.uri)
+        if document is None:
+            return []
+        place = from_range(document.source, params.range, ls.encoding)
+        only = params.context.only
+        found: list[types.CodeAction] = []
+        if wanted(_text(QUICK_FIX), only):
+            found += quick_fixes(ls, document, place)
+        if wanted(_text(REWRITE), only):
+            found += rewrites(ls, document, place)
+        if only and wanted(FIX_ALL, only):
+            found += fix_all(ls, document)
+        return found
+
+
+def quick_fixes(ls: CompileLensServer, document: Document, place: Range) -> list[types.CodeAction]:
+    """Fixes of the findings in a range: the mending ones first, the suppressing comment last."""
+    mending: list[types.CodeAction] = []
+    silencing: list[types.CodeAction] = []
+    for finding in diagnostics.visible_findings(ls, document):
+        if not overlap(finding.range, place):
+            continue
+        for fix in finding.fixes:
+            action = types.CodeAction(
+                fix.title,
+                kind=QUICK_FIX,
+                diagnostics=[diagnostics.to_diagnostic(ls, document, finding)],
+                edit=workspace_edit(ls, document, [fix]),
+                is_preferred=fix.preferred or None,
+            )
+            (silencing if fix.kind == "suppress" else mending).append(action)
+    return mending + silencing
+
+
+def rewrites(ls: CompileLensServer, document: Document, place: Range) -> list[types.CodeAction]:
+    """Rewrites on offer at a place."""
+    lines = Range(Position(place.start.line, 0), Position(place.end.line, 1_000_000))
+    return [
+        types.CodeAction(offer.fix.title, kind=REWRITE, edit=workspace_edit(ls, document, [offer.fix]))
+        for offer in document.current().offers
+        if overlap(offer.range, lines)
+    ]
+
+
+def fix_all(ls: CompileLensServer, document: Document) -> list[types.CodeAction]:
+    """One action that applies every safe fix of the file, if there is one."""
+    fixes = [
+        fix
+        for finding in diagnostics.visible_findings(ls, document)
+        for fix in finding.fixes
+        if fix.safe and fix.kind == "quickfix"
+    ]
+    if not fixes:
+        return []
+    title = "修复所有可安全修复的问题" if ls.locale.startswith("zh") else "Fix all that can be fixed safely"
+    return [types.CodeAction(title, kind=FIX_ALL, edit=workspace_edit(ls, document, fixes))]

@@ -1,0 +1,75 @@
+"""The server's side of the analysing process: one request at a time, newest text first, killed when it hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+import sys
+from typing import Optional
+
+from ..findings.finding import Analysis
+from ..findings.scan import Options
+from .worker import Request
+
+DEADLINE_S = 30.0
+"""Seconds after which a request counts as hung; the file is then not analysed until it changes."""
+
+
+class Analyzer:
+    """Starts the analysing process on demand and speaks to it."""
+
+    def __init__(self, deadline: float = DEADLINE_S) -> None:
+        self.deadline = deadline
+        self._process: Optional[asyncio.subprocess.Process] = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def pid(self) -> Optional[int]:
+        return self._process.pid if self._process is not None else None
+
+    async def analyze(self, path: str, text: str, options: Options) -> Analysis:
+        """Analyse a text. A crash or a hang of the process is an analysis with an error."""
+        async with self._turn:
+            try:
+                process = await self._start()
+                answer = self._exchange(process, Request(path, text, options))
+                return await asyncio.wait_for(answer, self.deadline)
+            except asyncio.TimeoutError:
+                await self.close()
+                return Analysis(path, error=f"{path}: not analysed, it took longer than {self.deadline:.0f} s")
+            except asyncio.CancelledError:
+                await self.close()  # its answer to this request would be taken for the next one's
+                raise
+            except (OSError, EOFError, asyncio.IncompleteReadError, pickle.UnpicklingError):
+                await self.close()
+                return Analysis(path, error=f"{path}: not analysed, the analysing process ended (see the log)")
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-c",
+                f"import sys; sys.path[:0] = {sys.path!r}; from compile_lens.lsp.worker import main; main()",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=2**26,
+            )
+        return self._process
+
+    async def _exchange(self, process: asyncio.subprocess.Process, request: Request) -> Analysis:
+        stdin, stdout = process.stdin, process.stdout
+        if stdin is None or stdout is None:
+            raise EOFError("the analysing process has no channel")
+        data = pickle.dumps(request, protocol=pickle.HIGHEST_PROTOCOL)
+        stdin.write(struct.pack(">Q", len(data)) + data)
+        await stdin.drain()
+        (size,) = struct.unpack(">Q", await stdout.readexactly(8))
+        return pickle.loads(await stdout.readexactly(size))
+
+    async def close(self) -> None:
+        """End the process at once; it holds nothing worth saving."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,29 @@
+"""Code lenses: "Probe" above everything that can be probed, with the last result beside it."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from . import probes
+from .convert import to_range
+from .server import CompileLensServer
+
+
+def register(server: CompileLensServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
+    async def lenses(ls: CompileLensServer, params: types.CodeLensParams) -> list[types.CodeLens]:
+        document = ls.document(params.text_document.uri)
+        if document is None or not (ls.settings.enable and ls.settings.code_lens):
+            return []
+        if document.analysis is None:
+            await document.ready.wait()
+        found: list[types.CodeLens] = []
+        for target in document.current().targets:
+            place = to_range(document.source, target.range, ls.encoding)
+            line = types.Range(place.start, types.Position(place.start.line, place.start.character))
+            probing = {"uri": document.uri, "target": target.name}
+            title, running = probes.lens_title(ls, document, target.name)
+            name, argument = ("cancelProbe", {"uri": document.uri}) if running else ("probe", probing)
+            command = types.Command(title=title, command=f"compileLens.{name}", arguments=[argument])
+            found.append(types.CodeLens(line, command))
+        return found

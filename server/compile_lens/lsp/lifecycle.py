@@ -1,0 +1,80 @@
+"""Handlers of the session and of documents: initialization, settings, trust, open, change, close, shutdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsprotocol import types
+
+from ..text.source import Source
+from . import diagnostics, probes
+from .server import INTERPRETER, TRUST, CompileLensServer, new_document
+
+
+def register(server: CompileLensServer) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(ls: CompileLensServer, params: types.InitializeParams) -> None:
+        options: Any = params.initialization_options
+        ls.trusted = bool(_get(options, "trusted", False))
+        ls.locale = str(_get(options, "locale", "en") or "en").lower()
+        interpreter = tuple(map(str, _get(options, "interpreter", ()) or ()))
+        ls.use_interpreter(interpreter, str(_get(options, "interpreterSource", "")))
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(ls: CompileLensServer, params: types.InitializedParams) -> None:
+        ls.status("ok")
+        await ls.read_settings()
+        diagnostics.analyze_all(ls)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def settings_changed(ls: CompileLensServer, params: types.DidChangeConfigurationParams) -> None:
+        await ls.read_settings()
+        diagnostics.analyze_all(ls)
+
+    @server.feature(TRUST)
+    def trust_changed(ls: CompileLensServer, params: Any) -> None:
+        ls.trusted = bool(_get(params, "trusted", False))
+        if not ls.trusted:
+            ls.start(ls.jobs.close(), "ending probes")
+
+    @server.feature(INTERPRETER)
+    def interpreter_changed(ls: CompileLensServer, params: Any) -> None:
+        interpreter = tuple(map(str, _get(params, "interpreter", ()) or ()))
+        ls.use_interpreter(interpreter, str(_get(params, "interpreterSource", "")))
+        diagnostics.analyze_all(ls)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(ls: CompileLensServer, params: types.DidOpenTextDocumentParams) -> None:
+        document = new_document(params.text_document)
+        ls.documents[document.uri] = document
+        diagnostics.schedule(ls, document, delay=0.0)
+        probes.announce_known(ls, document)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(ls: CompileLensServer, params: types.DidChangeTextDocumentParams) -> None:
+        document = ls.document(params.text_document.uri)
+        if document is None or not params.content_changes:
+            return
+        document.source = Source(document.path, params.content_changes[-1].text)
+        document.version = params.text_document.version
+        diagnostics.schedule(ls, document)
+        probes.mark_stale(ls, document)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(ls: CompileLensServer, params: types.DidCloseTextDocumentParams) -> None:
+        document = ls.documents.pop(params.text_document.uri, None)
+        if document is not None:
+            if document.task is not None:
+                document.task.cancel()
+            diagnostics.clear(ls, document)
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(ls: CompileLensServer, params: Any) -> None:
+        await ls.close()
+
+
+def _get(options: Any, name: str, default: Any) -> Any:
+    """A value of an untyped payload, which arrives as a mapping or as an object."""
+    if isinstance(options, dict):
+        return options.get(name, default)
+    return getattr(options, name, default)

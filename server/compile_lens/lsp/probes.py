@@ -1,0 +1,336 @@
+"""Probes on request: started by a command, watched with progress and cancel, shown when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Optional
+
+import attrs
+from lsprotocol import types
+
+from ..findings.merge import Observed, observed_breaks, traced_lines
+from ..probing import wording
+from ..probing.jobs import Event, JobRequest
+from ..text.source import Source
+from . import diagnostics
+from .convert import from_position
+from .documents import Document, moved_line
+from .server import PROBE, CompileLensServer
+
+
+@attrs.define
+class ProbeArguments:
+    """Arguments of ``compileLens.probe``: a target by name, or the one around a position."""
+
+    uri: str
+    target: Optional[str] = None
+    position: Optional[types.Position] = None
+
+
+@attrs.define
+class DocumentArguments:
+    """Arguments of the commands that concern one document, or all."""
+
+    uri: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of the probe of one target."""
+
+    uri: str
+    target: str
+    state: str
+    source: Source
+    """The text that was probed."""
+    stage: Optional[str] = None
+    status: Optional[str] = None
+    message: Optional[str] = None
+    result: Optional[dict[str, Any]] = None
+
+    def payload(self, locale: str) -> dict[str, Any]:
+        """The probe state of docs/protocol.md."""
+        status = self.status or ""
+        return {
+            "uri": self.uri,
+            "target": self.target,
+            "state": self.state,
+            "stage": self.stage,
+            "status": self.status,
+            "text": wording.short(self.result, status, locale),
+            "detail": wording.detail(self.result, status, self.message, locale),
+            "message": self.message or wording.failed_check(self.result or {}, locale),
+            "result": self.result,
+        }
+
+
+def _records(ls: CompileLensServer, uri: str) -> dict[str, Record]:
+    return ls.results.setdefault(uri, {})
+
+
+def _announce(ls: CompileLensServer, record: Record) -> None:
+    ls.protocol.notify(PROBE, record.payload(ls.locale))
+
+
+def _store(ls: CompileLensServer, record: Record) -> None:
+    _records(ls, record.uri)[record.target] = record
+    _announce(ls, record)
+
+
+def announce_known(ls: CompileLensServer, document: Document) -> None:
+    """A document was opened: tell what is known of its targets."""
+    for record in _records(ls, document.uri).values():
+        _announce(ls, record)
+
+
+def mark_stale(ls: CompileLensServer, document: Document) -> None:
+    """A document changed: its numbers belong to another text, until it is changed back."""
+    for target, record in list(_records(ls, document.uri).items()):
+        same = record.source.text == document.source.text
+        state = {("done", False): "stale", ("stale", True): "done"}.get((record.state, same))
+        if state is not None:
+            changed = replace(record, state=state)
+            _records(ls, document.uri)[target] = changed
+            _announce(ls, changed)
+
+
+def observations(ls: CompileLensServer, document: Document) -> Iterator[tuple[list[Observed], frozenset[int]]]:
+    """Breaks and traced lines that finished probes saw, at their lines in the present text."""
+    for record in _records(ls, document.uri).values():
+        if record.result is None or record.state not in ("done", "stale"):
+            continue
+        breaks: list[Observed] = []
+        for entry in observed_breaks(record.result, document.path):
+            line = moved_line(record.source, document.source, entry.line)
+            if line is not None:
+                breaks.append(replace(entry, line=line, end_line=line + entry.end_line - entry.line))
+        traced: set[int] = set()
+        for old in traced_lines(record.result, document.path):
+            line = moved_line(record.source, document.source, old)
+            if line is not None:
+                traced.add(line)
+        yield breaks, frozenset(traced)
+
+
+def lens_title(ls: CompileLensServer, document: Document, target: str) -> tuple[str, bool]:
+    """Title of a target's code lens, and whether a probe of it is running."""
+    zh = ls.locale.startswith("zh")
+    record = _records(ls, document.uri).get(target)
+    if record is None:
+        return ("实测 (Probe)" if zh else "Probe"), False
+    if record.state == "running":
+        stage = record.stage or ""
+        return (f"实测中：{stage}（点击取消）" if zh else f"probing: {stage} (click to cancel)"), True
+    text = wording.lens(record.result or {}, record.status or "", record.message, ls.locale)
+    again = "重新实测" if zh else "Probe again"
+    stale = ("（已过期）" if zh else "stale, ") if record.state == "stale" else ""
+    return f"{again} | {stale}{text}", False
+
+
+# --- the command ---------------------------------------------------------------------------------------------------
+
+
+def target_at(ls: CompileLensServer, document: Document, position: types.Position) -> Optional[str]:
+    """The target that a position is in: the last one that begins above it."""
+    line = from_position(document.source, position, ls.encoding).line
+    found = [target for target in document.current().targets if target.range.start.line <= line]
+    return found[-1].name if found else None
+
+
+def refusal(ls: CompileLensServer, document: Optional[Document], target: Optional[str]) -> Optional[str]:
+    """Why a probe cannot start, in a sentence with the remedy."""
+    zh = ls.locale.startswith("zh")
+    if document is None:
+        return "文件未打开" if zh else "the file is not open in the editor"
+    if not ls.trusted:
+        return (
+            "此工作区不受信任：实测会运行您的代码。请先信任工作区"
+            if zh
+            else "this workspace is not trusted, and probing runs your code; trust the workspace first"
+        )
+    if not ls.interpreter:
+        return (
+            "没有可用的 Python 解释器；请运行“选择解释器”"
+            if zh
+            else "no Python interpreter is known; run 'Compile Lens: Select Interpreter'"
+        )
+    if not document.uri.startswith("file:"):
+        return "请先将文件保存到磁盘" if zh else "save the file to disk first"
+    if not Path(document.path).exists():
+        return f"{document.path} 不存在，请先保存" if zh else f"{document.path} does not exist; save the file first"
+    if target is None:
+        return (
+            "光标处没有可实测的目标（带 forward 的模块或被编译的函数）"
+            if zh
+            else "nothing here can be probed: put the cursor into a module with a forward, or a compiled function"
+        )
+    if document.source.text != _on_disk(document.path):
+        return "文件有未保存的修改，请先保存" if zh else "the file has unsaved changes; save it, then probe"
+    return None
+
+
+def _on_disk(path: str) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError:
+        return ""
+
+
+def register(server: CompileLensServer) -> None:
+    @server.command("compileLens.probe")
+    async def probe(ls: CompileLensServer, arguments: ProbeArguments) -> dict[str, Any]:
+        document = ls.document(arguments.uri)
+        target = arguments.target
+        if target is None and document is not None and arguments.position is not None:
+            target = target_at(ls, document, arguments.position)
+        reason = refusal(ls, document, target)
+        if reason is not None or document is None or target is None:
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Compile Lens: {reason}"))
+            source = document.source if document is not None else Source("", "")
+            return Record(arguments.uri, target or "", "done", source, status="error", message=reason).payload(
+                ls.locale
+            )
+        return (await run(ls, document, target)).payload(ls.locale)
+
+    @server.command("compileLens.cancelProbe")
+    async def cancel(ls: CompileLensServer, *arguments: Any) -> int:
+        path = _path(ls, arguments)
+        jobs = ls.jobs.running(path)
+        await asyncio.gather(*(ls.jobs.cancel(job) for job in jobs))
+        return len(jobs)
+
+    @server.command("compileLens.clearProbeResults")
+    def clear(ls: CompileLensServer, *arguments: Any) -> int:
+        uri = _uri(arguments)
+        count = 0
+        for known in [uri] if uri else list(ls.results):
+            for target, record in list(_records(ls, known).items()):
+                if record.state != "running":
+                    del _records(ls, known)[target]
+                    _announce(ls, replace(record, state="cleared", status=None, message=None, result=None))
+                    count += 1
+            document = ls.document(known)
+            if document is not None:
+                diagnostics.refresh(ls, document)
+        refresh_lenses(ls)
+        return count
+
+
+def _uri(arguments: tuple[Any, ...]) -> Optional[str]:
+    first = arguments[0] if arguments else None
+    return first.get("uri") if isinstance(first, dict) else getattr(first, "uri", None)
+
+
+def _path(ls: CompileLensServer, arguments: tuple[Any, ...]) -> Optional[str]:
+    document = ls.document(_uri(arguments) or "")
+    return document.path if document is not None else None
+
+
+def refresh_lenses(ls: CompileLensServer) -> None:
+    if ls.can_refresh("code_lens"):
+        ls.start(ls.workspace_code_lens_refresh_async(None), "code lens refresh")
+
+
+async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
+    """Probe one target, with progress; its final record."""
+    progress = await Progress.begin(ls, target)
+    record = Record(document.uri, target, "running", document.source, stage="start")
+    _store(ls, record)
+    refresh_lenses(ls)
+    folders = list(ls.workspace.folders.values())
+    cwd = next((p for p in (_folder(f.uri) for f in folders) if p and document.path.startswith(p)), None)
+    request = JobRequest(
+        ls.interpreter,
+        document.path,
+        target,
+        ls.settings.backends,
+        ls.settings.device,
+        ls.settings.timeout_s,
+        ls.settings.budget_s,
+        cwd or str(Path(document.path).parent),
+    )
+
+    def listener(event: Event) -> None:
+        nonlocal record
+        progress.show(event)
+        if event.get("type") == "stage" and event.get("state") == "start":
+            record = replace(record, stage=str(event.get("name")))
+            _store(ls, record)
+            refresh_lenses(ls)
+
+    work = asyncio.ensure_future(ls.jobs.run(request, listener))
+    progress.on_cancel(lambda: [ls.start(ls.jobs.cancel(job), "cancel") for job in ls.jobs.running(document.path)])
+    try:
+        done = await work
+    finally:
+        progress.end()
+    status = str(done.get("status"))
+    # A newer run of the same target took over: its own states must not be overwritten.
+    final = replace(
+        record,
+        state="done",
+        stage=done.get("stage"),
+        status=status,
+        message=done.get("message") or None,
+        result=done.get("result") or None,
+    )
+    if not any(job.request.target == target for job in ls.jobs.running(document.path)):
+        _store(ls, final)
+        mark_stale(ls, document)
+        diagnostics.refresh(ls, document)
+        refresh_lenses(ls)
+    return final
+
+
+def _folder(uri: str) -> Optional[str]:
+    from pygls.uris import to_fs_path  # noqa: PLC0415
+
+    return to_fs_path(uri)
+
+
+class Progress:
+    """Work-done progress in the client; without support for it, nothing."""
+
+    def __init__(self, ls: CompileLensServer, token: Optional[str]) -> None:
+        self._ls = ls
+        self._token = token
+
+    @classmethod
+    async def begin(cls, ls: CompileLensServer, target: str) -> Progress:
+        if not ls.shows_progress:
+            return cls(ls, None)
+        token = str(uuid.uuid4())
+        await ls.work_done_progress.create_async(token)
+        title = f"实测 {target}" if ls.locale.startswith("zh") else f"Probing {target}"
+        ls.work_done_progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True))
+        return cls(ls, token)
+
+    def on_cancel(self, action: Any) -> None:
+        """Call ``action`` on the loop when the user cancels."""
+        if self._token is None:
+            return
+        loop = asyncio.get_running_loop()
+        future = self._ls.work_done_progress.tokens[self._token]
+        future.add_done_callback(lambda f: loop.call_soon_threadsafe(action) if f.cancelled() else None)
+
+    def show(self, event: Event) -> None:
+        """Report a stage, or how far it is."""
+        if self._token is None or event.get("type") not in ("stage", "progress", "sample"):
+            return
+        if event["type"] == "stage" and event.get("state") != "start":
+            return
+        words = [str(event.get("name") or event.get("stage") or event.get("variant") or "")]
+        note = event.get("note")
+        if event["type"] == "sample":
+            words = ["measure", f"{event.get('variant')}, {event.get('pairs')} pairs"]
+        elif note:
+            words.append(str(note))
+        self._ls.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=": ".join(words)))
+
+    def end(self) -> None:
+        if self._token is not None:
+            self._ls.work_done_progress.end(self._token, types.WorkDoneProgressEnd())

@@ -1,0 +1,183 @@
+"""The language server: its state, and the registration of the handlers.
+
+The handlers live by topic: `diagnostics`, `actions`, `lenses`, `probes`. Everything that takes time is awaited;
+nothing blocks the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Optional
+from urllib.parse import unquote, urlparse
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from .. import __version__
+from ..findings.scan import Options
+from ..knowledge.versions import NEWEST, parse_version
+from ..probing.environment import Environment, read_environment
+from ..probing.jobs import Jobs
+from ..text.source import Source
+from .analyzer import Analyzer
+from .documents import Document
+from .settings import Settings, read_settings
+
+log = logging.getLogger("compile_lens")
+
+STATUS = "compileLens/status"
+PROBE = "compileLens/probe"
+TRUST = "compileLens/trust"
+INTERPRETER = "compileLens/interpreter"
+
+DEBOUNCE_S = 0.2
+"""Pause in typing before a text is analysed."""
+
+
+class CompileLensServer(LanguageServer):
+    """State of one server: documents, settings, trust, interpreter, analyses and probes."""
+
+    def __init__(self) -> None:
+        # Whole texts: pygls splits lines at form feeds too, which would misplace incremental edits.
+        super().__init__("compile-lens", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.documents: dict[str, Document] = {}
+        self.settings = Settings()
+        self.trusted = False
+        self.interpreter: tuple[str, ...] = ()
+        self.interpreter_source = ""
+        self.environment = Environment()
+        self.locale = "en"
+        self.analyzer = Analyzer()
+        self.jobs = Jobs()
+        self.results: dict[str, dict[str, Any]] = {}
+        """Probe records by document and target; see `probes`."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._reported: set[str] = set()
+
+    # --- what the client can do ------------------------------------------------------------------------------------
+
+    @property
+    def encoding(self) -> str:
+        """Position encoding that was negotiated."""
+        return str(self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16)
+
+    @property
+    def pulls(self) -> bool:
+        """Does the client ask for diagnostics itself?"""
+        document = self.client_capabilities.text_document
+        return document is not None and document.diagnostic is not None
+
+    def can_refresh(self, feature: str) -> bool:
+        """Does the client take ``workspace/<feature>/refresh``?"""
+        workspace = self.client_capabilities.workspace
+        support = getattr(workspace, feature, None) if workspace is not None else None
+        return bool(getattr(support, "refresh_support", False))
+
+    @property
+    def shows_progress(self) -> bool:
+        window = self.client_capabilities.window
+        return bool(window is not None and window.work_done_progress)
+
+    # --- services for the handlers ---------------------------------------------------------------------------------
+
+    def options(self) -> Options:
+        """Options of an analysis for the editor, as settings and interpreter say."""
+        version = NEWEST
+        for text in (self.settings.torch_version, self.environment.torch or ""):
+            try:
+                version = parse_version(text)
+                break
+            except ValueError:
+                continue
+        return Options(
+            scope=self.settings.scope,
+            torch_version=version,
+            python_version=self.environment.python or sys.version_info[:2],
+            select=self.settings.select,
+            ignore=self.settings.ignore,
+            locale=self.locale,
+            with_offers=True,
+        )
+
+    def document(self, uri: str) -> Optional[Document]:
+        return self.documents.get(uri)
+
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """Run something in the background; a failure is logged with its name."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+
+        def ended(done: asyncio.Task[Any]) -> None:
+            self._tasks.discard(done)
+            if not done.cancelled() and done.exception() is not None:
+                log.error("%s failed", name, exc_info=done.exception())
+                self.status("error", f"{name} failed: {done.exception()}")
+
+        task.add_done_callback(ended)
+        return task
+
+    def status(self, health: str, message: str = "") -> None:
+        """Tell the client how the server as a whole is doing."""
+        self.protocol.notify(STATUS, {"health": health, "message": message})
+
+    def use_interpreter(self, interpreter: tuple[str, ...], source: str) -> None:
+        self.interpreter, self.interpreter_source = interpreter, source
+        self.environment = read_environment(list(interpreter))
+
+    async def read_settings(self) -> None:
+        """Ask the client for its settings; without them the defaults hold."""
+        workspace = self.client_capabilities.workspace
+        if workspace is None or not workspace.configuration:
+            return
+        item = types.ConfigurationItem(section="compileLens")
+        answer = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+        values = answer[0] if answer else None
+        self.settings, problems = read_settings(values if isinstance(values, dict) else None)
+        for problem in problems:
+            log.warning("%s", problem)
+        self.status("warning" if problems else "ok", "; ".join(problems))
+
+    async def close(self) -> None:
+        """End every child process."""
+        await asyncio.gather(self.jobs.close(), self.analyzer.close())
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log an error in a handler, and show it once per kind as health; pygls would open a popup each time."""
+        log.error("error in %s", source, exc_info=error)
+        kind = type(error).__name__
+        if kind not in self._reported:
+            self._reported.add(kind)
+            self.status("error", f"{kind}: {error}")
+
+
+def path_of(uri: str) -> str:
+    """File path of a document; its last URI segment for one that is no file (untitled, notebook cell)."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return path or Path(unquote(urlparse(uri).path)).name or uri
+
+
+def new_document(item: types.TextDocumentItem) -> Document:
+    path = path_of(item.uri)
+    return Document(item.uri, path, Source(path, item.text), item.version)
+
+
+def create_server() -> CompileLensServer:
+    """A server with all its handlers."""
+    from . import actions, diagnostics, lenses, lifecycle, probes  # noqa: PLC0415  # they import this module
+
+    server = CompileLensServer()
+    for topic in (lifecycle, diagnostics, actions, lenses, probes):
+        topic.register(server)
+    return server
+
+
+def serve() -> None:
+    """Speak the Language Server Protocol on standard input and output until the client ends."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("pygls").setLevel(logging.WARNING)
+    create_server().start_io()

@@ -1,0 +1,79 @@
+"""Settings of the editor, as data: section ``compileLens`` of the client's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from ..findings.scan import SCOPES
+
+SEVERITIES = ("error", "warning", "information", "hint", "off")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What docs/protocol.md section 1.4 lists."""
+
+    enable: bool = True
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    scope: str = "regions"
+    severity: dict[str, str] = field(default_factory=dict)
+    torch_version: str = ""
+    code_lens: bool = True
+    backends: tuple[str, ...] = ()
+    device: str = "auto"
+    timeout_s: float = 120.0
+    budget_s: float = 5.0
+
+
+class _Reader:
+    """Takes values out of a nested mapping; a wrong one falls back to the default and is reported."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self.problems: list[str] = []
+
+    def get(self, key: str, kind: type, default: Any) -> Any:
+        value: Any = self.values
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is None:
+            return default
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(value, accepted) or (kind is float and isinstance(value, bool)):
+            self.problems.append(f"compileLens.{key}: {value!r} is not of type {kind.__name__}; using {default!r}")
+            return default
+        return value
+
+    def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
+        value = self.get(key, str, default)
+        if value not in choices:
+            self.problems.append(f"compileLens.{key}: {value!r} is none of {', '.join(choices)}; using {default!r}")
+            return default
+        return value
+
+
+def read_settings(values: Optional[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
+    """Settings out of the client's answer, and a sentence for each value that could not be used."""
+    reader = _Reader(values or {})
+    severity = {str(k): str(v) for k, v in reader.get("severity", dict, {}).items()}
+    for key, value in list(severity.items()):
+        if value not in SEVERITIES:
+            reader.problems.append(f"compileLens.severity: {value!r} of {key!r} is none of {', '.join(SEVERITIES)}")
+            del severity[key]
+    settings = Settings(
+        enable=reader.get("enable", bool, True),
+        select=tuple(map(str, reader.get("select", list, []))),
+        ignore=tuple(map(str, reader.get("ignore", list, []))),
+        scope=reader.choice("scope", SCOPES, "regions"),
+        severity=severity,
+        torch_version=reader.get("torchVersion", str, ""),
+        code_lens=reader.get("codeLens.enable", bool, True),
+        backends=tuple(map(str, reader.get("probe.backends", list, []))),
+        device=reader.get("probe.device", str, "auto"),
+        timeout_s=reader.get("probe.timeoutSeconds", float, 120.0),
+        budget_s=reader.get("probe.budgetSeconds", float, 5.0),
+    )
+    return settings, reader.problems

@@ -1,0 +1,90 @@
+"""The analysing process: reads requests from standard input, writes analyses to standard output.
+
+libcst holds the interpreter lock while it parses, and its native parser can hang; in a process of its own it can do
+neither to the language server, and cancelling is killing. Frames are a length (8 bytes, big-endian) and a pickle.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, BinaryIO, Optional
+
+from ..findings.finding import Analysis
+from ..findings.scan import Options, scan
+from ..text.source import Source
+
+
+@dataclass(frozen=True)
+class Request:
+    """Text to analyse."""
+
+    path: str
+    text: str
+    options: Options
+
+
+def write_frame(stream: BinaryIO, value: Any) -> None:
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(struct.pack(">Q", len(data)) + data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> Optional[Any]:
+    """The next value; ``None`` at the end of the stream."""
+    head = stream.read(8)
+    if len(head) < 8:
+        return None
+    return pickle.loads(stream.read(struct.unpack(">Q", head)[0]))
+
+
+def _die_with_parent() -> None:
+    """Linux: the kernel ends this process when the server dies, even while native code holds the lock."""
+    if sys.platform.startswith("linux"):
+        import ctypes  # noqa: PLC0415
+        import signal  # noqa: PLC0415
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _listen(stream: BinaryIO, requests: SimpleQueue[Request]) -> None:
+    while True:
+        request = read_frame(stream)
+        if request is None:
+            os._exit(0)  # the server is gone: nobody waits for what is being computed
+        requests.put(request)
+
+
+def main() -> None:
+    """Serve requests until standard input ends."""
+    _die_with_parent()
+    requests: SimpleQueue[Request] = SimpleQueue()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing but frames may get into the channel
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
+    sys.setrecursionlimit(20_000)
+    threading.stack_size(512 * 1024 * 1024)
+    worker = threading.Thread(target=_serve, args=(requests, output))
+    worker.start()
+    worker.join()
+
+
+def _serve(requests: SimpleQueue[Request], output: BinaryIO) -> None:
+    while True:
+        request = requests.get()
+        try:
+            analysis = scan(Source(request.path, request.text), request.options)
+        except Exception as error:  # a bug of ours must not silence the file without a word
+            traceback.print_exc()
+            analysis = Analysis(request.path, error=f"internal error: {type(error).__name__}: {error}")
+        write_frame(output, analysis)
+
+
+if __name__ == "__main__":
+    main()
