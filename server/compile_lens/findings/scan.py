@@ -86,7 +86,7 @@ class _Walk:
     def note(self, rule: Rule, hit: Hit, frame: Optional[Frame]) -> None:
         certainty = "candidate" if self.candidate else "certain" if hit.sure else "likely"
         breaks = rule.effect == "graph-break"
-        skipped = breaks and frame is not None and frame.breaking_skips()
+        skipped = breaks and (hit.skips_frame or (frame is not None and frame.breaking_skips()))
         key = rule.code, id(hit.node)
         old = self.records.get(key)
         if old is not None:

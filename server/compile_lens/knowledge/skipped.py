@@ -9,6 +9,7 @@ from __future__ import annotations
 SKIPPED_FUNCTION = "Attempted to call function marked as skipped"
 UNTRACEABLE_BUILTIN = "Failed to trace builtin operator"
 UNSUPPORTED_METHOD = "Unsupported method call"
+PYTHON_TYPE = "Unsupported python_type() call"
 LOGGER_METHOD = "logging.Logger method not supported for non-export cases"
 
 OUTPUT: dict[str, tuple[str, str]] = {
@@ -18,11 +19,11 @@ OUTPUT: dict[str, tuple[str, str]] = {
     "warnings.filterwarnings": (SKIPPED_FUNCTION, "warnings.filterwarnings('default')"),
     "sys.stdout.write": (UNSUPPORTED_METHOD, "sys.stdout.write('')"),
     "sys.stderr.write": (UNSUPPORTED_METHOD, "sys.stderr.write('')"),
-    "pprint.pprint": (UNTRACEABLE_BUILTIN, "pprint.pprint(1)"),
-    "logging.info": (LOGGER_METHOD, "logging.info('x')"),
-    "logging.debug": (LOGGER_METHOD, "logging.debug('x')"),
-    "logging.warning": (LOGGER_METHOD, "logging.warning('x')"),
-    "logging.error": (LOGGER_METHOD, "logging.error('x')"),
+    "pprint.pprint": (UNSUPPORTED_METHOD, "pprint.pprint(1)"),
+    "logging.info": (PYTHON_TYPE, "logging.info('x')"),
+    "logging.debug": (PYTHON_TYPE, "logging.debug('x')"),
+    "logging.warning": (PYTHON_TYPE, "logging.warning('x')"),
+    "logging.error": (PYTHON_TYPE, "logging.error('x')"),
 }
 """Functions that write for a person to read. Name: (type of break, proof)."""
 
@@ -46,7 +47,7 @@ HOST: dict[str, tuple[str, str]] = {
     "random.seed": (SKIPPED_FUNCTION, "random.seed(0)"),
     "torch.manual_seed": (SKIPPED_FUNCTION, "torch.manual_seed(0)"),
     "torch.get_rng_state": (SKIPPED_FUNCTION, "torch.get_rng_state()"),
-    "torch.save": (SKIPPED_FUNCTION, "torch.save({}, io.BytesIO())"),
+    "torch.save": (SKIPPED_FUNCTION, "torch.save({}, '/dev/null')"),
     "os.getpid": (SKIPPED_FUNCTION, "os.getpid()"),
     "os.listdir": (SKIPPED_FUNCTION, "os.listdir('/')"),
     "os.path.exists": (SKIPPED_FUNCTION, "os.path.exists('/')"),

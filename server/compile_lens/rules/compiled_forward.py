@@ -40,11 +40,10 @@ class Net(nn.Module):
     def forward(self, x):
         return self.lin(x)
 
-def assertion(observe):
+def assertion(captured_operations):
     net = Net()
     net.register_forward_hook(lambda module, args, output: torch.relu(output))
-    graphs = observe(net, [((torch.ones(2, 4),), {})], compiled=True).graphs
-    assert sum(graph.ops for graph in graphs) == 1, "the hook is not in the graph"
+    assert captured_operations(net, torch.ones(2, 4)) == 1, "the hook is not in the graph"
 """,
             """
 import torch
@@ -58,11 +57,11 @@ class Net(nn.Module):
     def forward(self, x):
         return self.lin(x)
 
-def assertion(observe):
+def assertion(captured_operations):
     net = Net()
     net.register_forward_hook(lambda module, args, output: torch.relu(output))
-    graphs = observe(net, [((torch.ones(2, 4),), {})]).graphs
-    assert sum(graph.ops for graph in graphs) == 2, "the hook is in the graph"
+    net.compile(backend="eager")
+    assert captured_operations(net, torch.ones(2, 4)) == 2, "the hook is in the graph"
 """,
         ),
     )

@@ -36,7 +36,7 @@ import torch
 
 def f(x):
     start = time.perf_counter()  # breaks
-    return x * 2 + 0.0 * start
+    return x * 2 + (0.0 if start >= 0 else 1.0)
 
 def inputs():
     return [(torch.ones(4),)]
@@ -45,7 +45,7 @@ def inputs():
 import torch
 
 def f(x, start):
-    return x * 2 + 0.0 * start
+    return x * 2 + (0.0 if start >= 0 else 1.0)
 
 def inputs():
     return [(torch.ones(4), 0.5)]
@@ -98,7 +98,7 @@ import torch
 
 def f(x):
     k = random.randint(1, 3)
-    return x * math.sqrt(x.shape[0]) + 0 * k
+    return x * math.sqrt(x.shape[0]) + k
 
 def inputs():
     return [(torch.ones(4),)]

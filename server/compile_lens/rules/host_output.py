@@ -36,7 +36,7 @@ if not torch.compiler.is_compiling():
 ```
 """
     operations = (Call, MethodCall)
-    gb_types = (*sorted({gb for gb, _ in OUTPUT.values()}),)
+    gb_types = (*sorted({LOGGER_METHOD, *(gb for gb, _ in OUTPUT.values())}),)
     invalid = (
         Example(
             """

@@ -34,8 +34,8 @@ class Net(nn.Module):
 
 model = Net()
 
-def assertion(observe):
-    assert not observe(model, [((torch.ones(4),), {})], compiled=True).graphs, "nothing was compiled"
+def assertion(captured_operations):
+    assert captured_operations(model, torch.ones(4)) == 0, "nothing was compiled"
 """,
             """
 import torch
@@ -48,8 +48,8 @@ class Net(nn.Module):
 model = Net()
 model.compile(backend="eager")
 
-def assertion(observe):
-    assert observe(model, [((torch.ones(4),), {})], compiled=True).graphs, "it was compiled"
+def assertion(captured_operations):
+    assert captured_operations(model, torch.ones(4)) == 2, "it was compiled"
 """,
         ),
     )

@@ -66,6 +66,8 @@ class Hit:
     remedy: Optional[Text] = None
     gb_types: tuple[str, ...] = ()
     sure: bool = True
+    skips_frame: bool = False
+    """Dynamo cannot resume behind it, wherever it stands: the whole function runs eagerly."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Example:
     """A small program that proves a rule. It defines ``f`` (or ``make()`` that builds it) and ``inputs()``.
 
     Lines that must break end in the comment ``# breaks``; ``fixed`` is the rewrite of an INVALID one. Where the effect
-    is misuse or performance, the program defines ``assertion(observe)`` instead: it asserts the harm, or its absence.
+    is misuse or performance, the program defines ``assertion(captured_operations)`` instead: it asserts the harm, or its absence, with the
+    number of operations that a call puts into graphs.
     """
 
     code: str

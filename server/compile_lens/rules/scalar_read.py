@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..semantics.operations import Call, MethodCall, Operation, Subscript
 from ..semantics.values import NdArray, Opaque, Sequence, Tensor
@@ -169,13 +170,7 @@ def inputs():
             hit = self._hit(
                 operation, f"`{name}()` of a tensor reads its data", f"`{name}()` 读取张量数据", arguments[0], OPERATOR
             )
-            yield Hit(
-                hit.node,
-                hit.reason,
-                Text(f"use `torch.{name[5:]}`", f"改用 `torch.{name[5:]}`"),
-                hit.gb_types,
-                hit.sure,
-            )
+            yield replace(hit, remedy=Text(f"use `torch.{name[5:]}`", f"改用 `torch.{name[5:]}`"))
 
     def _subscript(self, operation: Subscript) -> Iterator[Hit]:
         index, receiver = operation.index, operation.receiver
@@ -183,7 +178,8 @@ def inputs():
             return
         parts = index.items if isinstance(index, Sequence) and index.kind == "tuple" and index.items else [index]
         if isinstance(receiver, Tensor) and any(isinstance(p, Opaque) and p.kind == "slice-by-tensor" for p in parts):
-            yield self._hit(operation, "slice bound is a tensor", "切片边界是张量", receiver)
+            hit = self._hit(operation, "slice bound is a tensor", "切片边界是张量", receiver)
+            yield replace(hit, skips_frame=True)
         if isinstance(receiver, Sequence) and receiver.kind in ("list", "tuple") and isinstance(index, Tensor):
             yield self._hit(operation, "a tensor indexes a Python list", "用张量索引 Python 列表", index)
 

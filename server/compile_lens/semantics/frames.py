@@ -45,6 +45,8 @@ class Block:
     kind: str
     node: cst.CSTNode
     resumable: bool = True
+    depth: int = 0
+    """Index of the block's body in the frame's ``statements``."""
     escaped: list[dict[str, Value]] = field(default_factory=list)
     """Names at every ``break`` and ``continue`` out of a loop body."""
 
@@ -99,29 +101,24 @@ class Frame:
         """Does a jump backwards come before the next return, from the current place on?"""
         if not any(block.kind == "loop" for block in self.blocks):
             return False
-        inside = True
-        for body, index in reversed(self.statements):
+        ends = {block.depth for block in self.blocks if block.kind == "loop"}
+        for depth in range(len(self.statements) - 1, -1, -1):
+            body, index = self.statements[depth]
             here = body[index]
-            if inside and isinstance(here, (cst.If, cst.While)):
-                event = next(_jumps(_bodies(here)), None)
-                if event is not None:
-                    return event == "back"
-            inside = False
-            for later in body[index + 1 :]:
+            following = [*_bodies(here), *body[index + 1 :]] if depth == len(self.statements) - 1 else body[index + 1 :]
+            for later in following:
                 event = next(_jumps([later]), None)
                 if event is not None:
                     return event == "back"
-            if any(block.kind == "loop" and _body_of(block.node) is body for block in self.blocks):
+            if depth in ends:
                 return True
         return True
 
 
-def _body_of(node: cst.CSTNode) -> object:
-    return getattr(getattr(node, "body", None), "body", None)
-
-
 def _bodies(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The statements of an ``if`` or ``while``, in the order of the bytecode."""
+    """The statements of an ``if`` or ``while``, in the order of the bytecode; none for anything else."""
+    if not isinstance(node, (cst.If, cst.While)):
+        return []
     found: list[cst.CSTNode] = list(getattr(getattr(node, "body", None), "body", ()))
     orelse = getattr(node, "orelse", None)
     if orelse is not None:

@@ -254,7 +254,7 @@ def _if(frame: Frame, node: cst.If) -> None:
 
 def _loop(frame: Frame, node: Any, step: Callable[[], Optional[bool]]) -> None:
     """Execute a loop body until the names hold what one more pass would not change."""
-    block = Block("loop", node)
+    block = Block("loop", node, depth=len(frame.statements))
     frame.blocks.append(block)
     frame.conditional += 1
     for _ in range(MAX_LOOP_PASSES):
