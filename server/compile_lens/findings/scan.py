@@ -229,15 +229,25 @@ def _walk_candidates(interpreter: Interpreter, walk: _Walk, compiled: frozenset[
         own = isinstance(function.node, cst.FunctionDef)
         if not own or id(function.node) in compiled or id(function.node) in interpreter.cut:
             continue
-        if function.name in ("__init__", *PROVIDERS) or _only_builds(interpreter, function):
-            continue
-        interpreter.trace(function, walk, _calls(interpreter, function))
+        if function.name not in PROVIDERS and _may_be_compiled(interpreter, function):
+            interpreter.trace(function, walk, _calls(interpreter, function))
 
 
-def _only_builds(interpreter: Interpreter, function: Function) -> bool:
-    """Does a function return a new module? Such factories are not what gets compiled."""
+def _may_be_compiled(interpreter: Interpreter, function: Function) -> bool:
+    """Could somebody compile this function by itself? Not what takes nothing, builds modules, or Python calls."""
+    name = function.name
+    if name.startswith("__") and name.endswith("__") and name != "__call__":
+        return False
+    if function.owner is None and not any(_all_parameters(function)):
+        return False
     results = options(interpreter.results.get(id(function.node), UNKNOWN))
-    return all(isinstance(value, Partial) or (isinstance(value, Instance) and value.is_module) for value in results)
+    return not all(isinstance(value, Partial) or (isinstance(value, Instance) and value.is_module) for value in results)
+
+
+def _all_parameters(function: Function) -> list[object]:
+    parameters = function.node.params
+    rest = [p for p in (parameters.star_arg, parameters.star_kwarg) if isinstance(p, cst.Param)]
+    return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params, *rest]
 
 
 def _assemble(

@@ -101,7 +101,7 @@ def inputs():
     def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
         if not isinstance(operation, AttributeStore) or not isinstance(operation.receiver, Instance):
             return
-        if not operation.augmented or isinstance(operation.old, Union):
+        if operation.receiver.local or not operation.augmented or isinstance(operation.old, Union):
             return
         if {number_kind(value) for value in options(operation.old)} != {"int"}:
             return

@@ -102,8 +102,8 @@ class Example:
     """A small program that proves a rule. It defines ``f`` (or ``make()`` that builds it) and ``inputs()``.
 
     Lines that must break end in the comment ``# breaks``; ``fixed`` is the rewrite of an INVALID one. Where the effect
-    is misuse or performance, the program defines ``assertion(captured_operations)`` instead: it asserts the harm, or its absence, with the
-    number of operations that a call puts into graphs.
+    is misuse, performance or info, the program defines ``assertion(captured_operations)`` instead, which asserts the
+    harm or its absence with the number of operations that a call puts into graphs.
     """
 
     code: str

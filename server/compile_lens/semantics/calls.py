@@ -76,6 +76,7 @@ def instantiate(
     """A new object of an analysed class; its ``__init__`` is walked for the attributes that it sets."""
     instance = Instance(cls)
     frame.interpreter.prepare(instance)
+    instance.local = frame.traced
     if frame.function is not None and frame.function.owner is not None and frame.function.owner.is_module:
         frame.interpreter.contained.add(id(cls.node))
     initializer = method_of(cls, "__init__")

@@ -163,13 +163,15 @@ def is_module_class(name: str) -> bool:
 class Instance(Value):
     """An object: of an analysed class, or of an external one. Mutable; compared by identity."""
 
-    __slots__ = ("arguments", "attributes", "changing", "cls", "complete")
+    __slots__ = ("arguments", "attributes", "changing", "cls", "local")
 
     def __init__(self, cls: Value, attributes: Optional[dict[str, Value]] = None) -> None:
         self.cls = cls
         self.attributes: dict[str, Value] = attributes if attributes is not None else {}
         self.changing: set[str] = set()
         """Attributes that are assigned outside ``__init__``: their values are not constants."""
+        self.local = False
+        """Made inside traced code: nobody guards on it."""
         self.arguments: tuple[Value, ...] = ()
         """Positional arguments of the constructor, for external classes."""
 
