@@ -305,7 +305,6 @@ def environment(folder: Path, marker: str) -> Mapping[str, str]:
     assert name == MARKER
     result[name] = value
     result["PYTHONDONTWRITEBYTECODE"] = "1"
-    result["PYTHONUNBUFFERED"] = "1"
     result["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
     result["TRITON_CACHE_DIR"] = str(folder / "triton")
     result.setdefault("PYTHONHASHSEED", "0")

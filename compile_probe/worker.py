@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import io
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ def main(folder: Path) -> int:
     channel = Channel(folder)
     job = Job.read(folder)
     _explain_crashes()
+    _write_by_lines()
     stages = Stages(channel)
     try:
         _do(job, stages)
@@ -118,6 +120,13 @@ def _explain_crashes() -> None:
         stream = os.fdopen(move_high(os.dup(2)), "w")
         _kept.append(stream)
         faulthandler.enable(file=stream, all_threads=False)
+
+
+def _write_by_lines() -> None:
+    """Have prints come out line by line, so that those before a crash are seen."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
 
 
 _kept: list[Any] = []
