@@ -21,7 +21,9 @@ _TOKEN = re.compile(
       \#[^\r\n]*
     | (?:[rbfut]{0,2})(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?''')
     | (?:[rbfut]{0,2})(?:\"(?:\\.|[^\\"\r\n])*\"|'(?:\\.|[^\\'\r\n])*')
+    | \d[\w.]*
     | (?P<bracket>[()\[\]{}])
+    | (?P<comma>,)
     | (?P<end>[\r\n;])
     | (?P<operator>\.|\bnot\b|[-+~]|\*\*|\bif\b|\blambda\b|\bawait\b)
     """,
@@ -31,22 +33,23 @@ _TOKEN = re.compile(
 
 def check_nesting(source: Source) -> None:
     """Refuse text whose nesting would crash or hang the native parser. Raises `TooDeeplyNested`."""
-    depth = chain = 0
+    chains = [0]  # operations so far in the expression at every bracket depth
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup
-        if kind == "bracket":
-            if match.group() in "([{":
-                depth += 1
-                if depth > MAX_NESTING:
-                    _too_deep(source, match.start(), f"brackets are nested deeper than {MAX_NESTING}")
-            else:
-                depth = max(0, depth - 1)
+        if kind == "bracket" and match.group() in "([{":
+            chains[-1] += 1  # a call or subscript continues the chain that it stands in
+            chains.append(0)
+            if len(chains) - 1 > MAX_NESTING:
+                _too_deep(source, match.start(), f"brackets are nested deeper than {MAX_NESTING}")
+        elif kind == "bracket":
+            if len(chains) > 1:
+                chains.pop()
         elif kind == "operator":
-            chain += 1
-            if chain > MAX_CHAIN:
-                _too_deep(source, match.start(), f"one statement chains more than {MAX_CHAIN} operations")
-        elif kind == "end" and depth == 0:
-            chain = 0
+            chains[-1] += 1
+        elif kind == "comma" or (kind == "end" and len(chains) == 1):
+            chains[-1] = 0
+        if chains[-1] > MAX_CHAIN:
+            _too_deep(source, match.start(), f"one expression chains more than {MAX_CHAIN} operations")
 
 
 def _too_deep(source: Source, offset: int, what: str) -> None:
