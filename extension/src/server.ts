@@ -17,6 +17,11 @@ const STDERR_DELAY_MS = 100;
 /** What the window shows about the server; `failed` carries the sentence for the user. */
 export type ServerState = { kind: 'stopped' | 'starting' | 'running' } | { kind: 'failed'; reason: string };
 
+/** Leaves messages to us: a burst of its own would make VS Code hide the one that helps. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void { super.error(message, data, false); }
+}
+
 /** Starts the bundled server with the chosen Python and keeps exactly one alive. */
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -136,7 +141,7 @@ export class Server implements vscode.Disposable {
       child.kill('SIGKILL');
     }, START_TIMEOUT_MS);
     try {
-      await client.start();
+      await Promise.race([client.start(), endOf(child)]);
       if (this.child === child) this.become({ kind: 'running' });
     } catch (error) {
       this.log.error(`The server did not start: ${String(error)}`);
@@ -166,7 +171,7 @@ export class Server implements vscode.Disposable {
       synchronize: { configurationSection: 'compileLens' },
       middleware: this.middleware,
     };
-    const client = new LanguageClient('compileLens', 'Compile Lens', () => Promise.resolve(child), options);
+    const client = new QuietClient('compileLens', 'Compile Lens', () => Promise.resolve(child), options);
     client.onNotification(STATUS, (status: ServerStatus) => { this.statusReceived.fire(status); });
     client.onNotification(PROBE, (state: ProbeState) => { this.probeReceived.fire(state); });
     return client;
@@ -208,6 +213,11 @@ function explainMissing(command: string[]): string {
 function chosen(resolution: Resolution): Pick<InitializationOptions, 'interpreter' | 'interpreterSource'> {
   if ('missing' in resolution) return { interpreter: [], interpreterSource: '' };
   return { interpreter: resolution.interpreter.argv, interpreterSource: resolution.interpreter.source };
+}
+
+/** Rejects when the process ends: the client of a server that dies while it starts may wait for ever. */
+function endOf(child: ChildProcess): Promise<never> {
+  return new Promise((_resolve, reject) => child.once('exit', () => { reject(new Error('the process ended')); }));
 }
 
 /** Waits for the end of a process that was told to stop, and ends it by force when it does not. */

@@ -20,6 +20,7 @@ const NOWHERE = 'http://127.0.0.1:9/none';
 const SETTINGS = {
   'security.workspace.trust.enabled': false,
   'security.workspace.trust.startupPrompt': 'never',
+  'workbench.editor.useModal': 'off',
   'workbench.startupEditor': 'none',
   'workbench.welcomePage.walkthroughs.openOnInstall': false,
   'workbench.tips.enabled': false,

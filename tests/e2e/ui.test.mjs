@@ -1,0 +1,86 @@
+// The first minutes of a user: see a graph break, read why, fix it, probe, read the speed-up.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import test, { after, before } from 'node:test';
+import { PYTHON, ROOT, openFile, plain, startEditor, until } from './vscode.mjs';
+import { TRACED, codeLens, example, finished, lineWith, screenshot, speedUp, underlinedLines } from './window.mjs';
+
+const FILE = 'breaks.py';
+const text = example(FILE);
+const breaking = text.split('\n').find((line) => line.includes('print('));
+let editor;
+let page;
+
+before(async () => {
+  editor = await startEditor({ files: { [FILE]: text }, settings: { ...TRACED, 'compileLens.interpreter': [PYTHON] } });
+  page = editor.page;
+  await openFile(editor, FILE);
+}, { timeout: 180_000 });
+after(() => editor?.close());
+
+test('the line that breaks the graph is underlined, the line above is not', async () => {
+  await page.locator('.view-overlays .cdr[class*="squiggly-"]').first().waitFor();
+  const lines = await until('the breaking line underlined', async () => {
+    const all = await underlinedLines(page);
+    return all.some((line) => line.trim() === breaking.trim()) && all;
+  });
+  assert.equal(lines.some((line) => line.trim().startsWith('def ')), false, lines.join('\n'));
+  await screenshot(page, 'findings');
+});
+
+test('the hover says why', async () => {
+  await lineWith(page, breaking.trim()).locator('span', { hasText: 'print' }).last().hover();
+  const hover = page.locator('.monaco-hover:visible').filter({ hasText: /graph break|breaks the graph|splits? the graph/i });
+  await hover.waitFor();
+  assert.match(plain(await hover.innerText()), /print/);
+  await screenshot(page, 'hover');
+  await page.keyboard.press('Escape');
+});
+
+test('a probe, started from the code lens, ends in the status bar with its own device and number', async () => {
+  await codeLens(page, /probe/i).click();
+  await speedUp(page).filter({ hasText: /^(?!.*probing)/ }).waitFor({ timeout: 300_000 });
+  const state = await finished(editor);
+  assert.equal(state.status, 'ok', state.message);
+  const shown = plain(await speedUp(page).innerText()).trim();
+  assert.equal(shown, state.text);
+  assertSays(shown, state.result);
+  await screenshot(page, 'probed');
+  if (process.env.README_SHOT) await readmePicture();
+});
+
+test('a fix, chosen by keyboard, is in the saved file, and the number is marked as old', async () => {
+  await lineWith(page, breaking.trim()).locator('span', { hasText: 'print' }).last().click();
+  await page.keyboard.press('Control+.');
+  const row = page.locator('.action-widget .monaco-list-row.focused');
+  await row.waitFor();
+  await screenshot(page, 'fixes');
+  await page.waitForTimeout(300); // the menu takes Enter only once it stands still
+  await page.keyboard.press('Enter');
+  const file = path.join(editor.folder, FILE);
+  await until('an edit', async () => !(await underlinedLines(page)).some((line) => line.trim() === breaking.trim()));
+  await page.keyboard.press('Control+S');
+  const saved = await until('a saved file', () => fs.readFileSync(file, 'utf8') !== text && fs.readFileSync(file, 'utf8'));
+  assert.equal(saved.split('\n').includes(breaking), false, saved);
+  await until('an old number', async () => (await speedUp(page).locator('.codicon-history').count()) === 1);
+  await screenshot(page, 'fixed');
+});
+
+/** The text names the device of the result, and its number is one that the probe measured. */
+function assertSays(shown, { device, measurements }) {
+  assert.ok(shown.toUpperCase().startsWith(device.toUpperCase().split(':')[0]), `${shown} is about ${device}`);
+  const number = /(\d+\.\d+)x/.exec(shown)?.[1];
+  const measured = measurements.filter(({ ratio }) => typeof ratio === 'number');
+  if (number) assert.ok(measured.some(({ ratio }) => ratio.toFixed(2) === number), `${shown} is none of ${measured.map(({ ratio }) => ratio).join()}`);
+  else assert.deepEqual(measured.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower'), []);
+}
+
+/** The picture of the README: finding, code lens and measured speed-up in one window. */
+async function readmePicture() {
+  await lineWith(page, breaking.trim()).locator('span', { hasText: 'print' }).last().hover();
+  await page.locator('.monaco-hover:visible').first().waitFor();
+  fs.mkdirSync(path.join(ROOT, 'docs/images'), { recursive: true });
+  await page.screenshot({ path: path.join(ROOT, 'docs/images/editor.png') });
+  await page.keyboard.press('Escape');
+}
