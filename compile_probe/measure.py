@@ -35,6 +35,8 @@ QUIET_PASSES = 3
 
 REPORT_SECONDS = 0.25
 
+_NUMBERS = ("eager_ms", "ms", "ratio", "low", "high")
+
 Report = Callable[[int, Interval], None]
 
 
@@ -58,8 +60,8 @@ class Measurement:
     note: str = ""
 
     def keys(self) -> dict[str, Any]:
-        """For an event: keys without a value are left out, so that no reader takes a null for a number."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """For an event: numbers that are not due are left out, so that no reader takes a null for one."""
+        return {name: value for name, value in asdict(self).items() if value is not None or name not in _NUMBERS}
 
 
 @dataclass(frozen=True)

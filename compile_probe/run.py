@@ -96,7 +96,7 @@ def _run(
 
 def _work(job: Job, folder: Path, marker: str, limits: Limits, cancel: Cancellation, stream: Stream) -> Outcome:
     folder.mkdir()
-    return Supervision(job, Run(folder, marker, limits), cancel, stream.send, PROBE_VERSION).run()
+    return Supervision(job, Run(folder, marker, limits), cancel, stream, PROBE_VERSION).run()
 
 
 def _merge(parts: dict[str, Any], variant: str, outcome: Outcome) -> None:

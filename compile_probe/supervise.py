@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Optional, Protocol
 
 from . import remedies, tree
 from .job import EVENT_PIPE, MARKER, Job
@@ -38,7 +38,17 @@ TOTAL_FACTOR = 10.0
 MEMORY_SHARE = 0.9
 """Share of the memory available at the start that the worker and its children may use."""
 
-Relay = Callable[[str, dict[str, Any]], None]
+_DISTURBING = ("TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE_DEBUG", "PYTHONUNBUFFERED")
+"""Variables that would write files, or slow what is timed; the worker itself writes prints line by line."""
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    def send(self, kind: str, keys: dict[str, Any], /) -> None:
+        """Send one event."""
+        ...
+
 
 _FAULT = re.compile(r'^  File "(.+)", line (\d+)', re.M)
 
@@ -119,14 +129,14 @@ class Cancellation:
 class Supervision:
     """One worker from start to end."""
 
-    def __init__(self, job: Job, run: Run, cancel: Cancellation, relay: Relay, version: str) -> None:
+    def __init__(self, job: Job, run: Run, cancel: Cancellation, sink: Sink, version: str) -> None:
         self._version = version
         self._job = job
         self._folder = run.folder
         self._marker = run.marker
         self._limits = limits = run.limits
         self._cancel = cancel
-        self._relay = relay
+        self._sink = sink
         self._stage = "load"
         self._allowed = max(limits.stage, START_LIMIT)
         self._part: dict[str, Any] = {}
@@ -154,7 +164,7 @@ class Supervision:
         )
         if self._job.variant is None:
             hello = {"target": self._job.target, "file": self._job.file, "python": sys.executable}
-            self._relay("hello", {**hello, "probe_version": self._version, "pid": worker.pid})
+            self._sink.send("hello", {**hello, "probe_version": self._version, "pid": worker.pid})
         try:
             return self._watch(worker, reading)
         finally:
@@ -258,7 +268,7 @@ class Supervision:
         return own[0] if own else (None, None)
 
     def _log(self, stream: str, text: str, dropped: int) -> None:
-        self._relay("log", {"stream": stream, "text": text, "dropped": dropped})
+        self._sink.send("log", {"stream": stream, "text": text, "dropped": dropped})
 
     def _read_events(self, reading: int) -> bool:
         """Relay what the worker sent; True if there was something."""
@@ -294,7 +304,7 @@ class Supervision:
             factor = COMPILE_FACTOR if self._stage == "compile" else 1.0
             least = float(event.pop("_least", 0.0))
             self._allowed = max(factor * self._limits.stage, least)
-        self._relay(kind, event)
+        self._sink.send(kind, event)
 
 
 def environment(folder: Path, marker: str) -> Mapping[str, str]:
@@ -311,6 +321,6 @@ def environment(folder: Path, marker: str) -> Mapping[str, str]:
     threads = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         result.setdefault(variable, threads)
-    for variable in ("TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE_DEBUG"):  # would write files, and slow what is timed
+    for variable in _DISTURBING:
         result.pop(variable, None)
     return result

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,7 +210,7 @@ def test_memory_of_the_tree_is_watched(tmp_path: Path, monkeypatch: pytest.Monke
             Job(file=file, target=name, device="cpu"),
             supervise.Run(folder, f"{MARKER}=memory-test", supervise.Limits.of(60)),
             supervise.Cancellation(watch_stdin=False),
-            lambda kind, keys: None,
+            _Nowhere(),
             "test",
         ).run()
     finally:
@@ -218,6 +219,11 @@ def test_memory_of_the_tree_is_watched(tmp_path: Path, monkeypatch: pytest.Monke
             signal.signal(number, handler)
     assert outcome.status == "out-of-memory"
     assert "GiB" in outcome.message
+
+
+class _Nowhere:
+    def send(self, kind: str, keys: dict[str, Any], /) -> None:
+        pass
 
 
 def test_caches_are_removed_and_directory_stays(tmp_path: Path, started: list[Started]) -> None:
