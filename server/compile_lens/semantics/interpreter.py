@@ -536,8 +536,6 @@ _CUTS = frozenset(
         "torch._dynamo.allow_in_graph",
         "torch._dynamo.nonstrict_trace",
         "torch.compiler.nonstrict_trace",
-        "torch.jit.ignore",
-        "torch.jit.unused",
         "torch.library.custom_op",
         "torch.library.triton_op",
     }

@@ -13,19 +13,24 @@ MAX_NESTING = 200
 """CPython's own limit for nested brackets (``MAXSTACK`` and ``too many nested parentheses``)."""
 MAX_LINE = 1_000_000
 """Characters in one line beyond which a file is data, not code."""
-MAX_CHAIN = 2_000
-"""Links of one attribute or call chain; libcst's native parser recurses on each."""
+MAX_CHAIN = 1_000
+"""Links of one expression (calls, attributes, operators, strings) without a comma between them. The native parser
+takes time by their square, seconds at this number, and trees become as deep as there are links."""
 
 _TOKEN = re.compile(
     r"""(?sx)
       \#[^\r\n]*
-    | (?:[rbfut]{0,2})(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?''')
-    | (?:[rbfut]{0,2})(?:\"(?:\\.|[^\\"\r\n])*\"|'(?:\\.|[^\\'\r\n])*')
-    | \d[\w.]*
-    | (?P<bracket>[()\[\]{}])
+    | (?P<string>[rbfut]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
+        |\"(?:\\.|[^\\"\r\n])*\"|'(?:\\.|[^\\'\r\n])*'))
+    | \\(?:\r\n|\r|\n)
+    | (?P<word>\b(?:not|and|or|if|else|lambda|await|for|in|is)\b)
+    | \.?\d[\w.]*(?:(?<=[eE])[-+]\d\w*)?
+    | \w+
+    | (?P<open>[(\[{])
+    | (?P<close>[)\]}])
     | (?P<comma>,)
     | (?P<end>[\r\n;])
-    | (?P<operator>\.|\bnot\b|[-+~]|\*\*|\bif\b|\blambda\b|\bawait\b)
+    | (?P<operator>\*\*|//|<<|>>|[<>=!]=|[-+*/%@&|^~<>.:])
     """,
     re.IGNORECASE,
 )
@@ -33,23 +38,28 @@ _TOKEN = re.compile(
 
 def check_nesting(source: Source) -> None:
     """Refuse text whose nesting would crash or hang the native parser. Raises `TooDeeplyNested`."""
-    chains = [0]  # operations so far in the expression at every bracket depth
+    links = [0]
+    """Links of the expressions in progress, one for every open bracket."""
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup
-        if kind == "bracket" and match.group() in "([{":
-            chains[-1] += 1  # a call or subscript continues the chain that it stands in
-            chains.append(0)
-            if len(chains) - 1 > MAX_NESTING:
-                _too_deep(source, match.start(), f"brackets are nested deeper than {MAX_NESTING}")
-        elif kind == "bracket":
-            if len(chains) > 1:
-                chains.pop()
-        elif kind == "operator":
-            chains[-1] += 1
-        elif kind == "comma" or (kind == "end" and len(chains) == 1):
-            chains[-1] = 0
-        if chains[-1] > MAX_CHAIN:
-            _too_deep(source, match.start(), f"one expression chains more than {MAX_CHAIN} operations")
+        if kind is None:
+            continue
+        if kind == "comma":
+            links[-1] = 0
+        elif kind == "close":
+            if len(links) > 1:
+                links.pop()
+        elif kind == "end":
+            if len(links) == 1:
+                links[0] = 0
+        else:
+            links[-1] += 1
+            if links[-1] > MAX_CHAIN:
+                _too_deep(source, match.start(), f"one expression chains more than {MAX_CHAIN:,} operations")
+            if kind == "open":
+                links.append(0)
+                if len(links) > MAX_NESTING + 1:
+                    _too_deep(source, match.start(), f"brackets are nested deeper than {MAX_NESTING}")
 
 
 def _too_deep(source: Source, offset: int, what: str) -> None:
@@ -59,11 +69,19 @@ def _too_deep(source: Source, offset: int, what: str) -> None:
     )
 
 
+def _check_lines(source: Source) -> None:
+    """Refuse a line that is data. Raises `UnparsableText`."""
+    ends = [*source.line_starts[1:], len(source.text)]
+    for line, (start, end) in enumerate(zip(source.line_starts, ends)):
+        if end - start > MAX_LINE:
+            raise UnparsableText(
+                f"{source.path}:{line + 1}: a line of {end - start:,} characters; it looks like data, not code", line, 0
+            )
+
+
 def parse(source: Source) -> cst.Module:
     """Parse a whole file. Raises `UnparsableText` with the place of the error."""
-    longest = max((b - a for a, b in zip(source.line_starts, source.line_starts[1:])), default=len(source.text))
-    if longest > MAX_LINE:
-        raise UnparsableText(f"{source.path} has a line of {longest} characters; it looks like data, not code")
+    _check_lines(source)
     check_nesting(source)
     try:
         return cst.parse_module(source.text)
