@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Optional
 
 from . import __version__
 
-EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR = 0, 1, 2
+EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Optional[list[str]] = None) -> int:
@@ -19,11 +20,18 @@ def main(arguments: Optional[list[str]] = None) -> int:
     if argv[:1] == ["probe"]:
         return probe(argv[1:])  # its options are the probe's own
     options = _parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_ERROR
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..fixes.edit import apply
+from ..fixes.edit import apply, distinct_edits, without_conflicts
 from ..knowledge.versions import NEWEST, parse_version
 from ..text.errors import SourceError
-from ..text.source import read
+from ..text.source import Source, read, write
+from ..text.stack import with_deep_stack
 from .finding import Analysis, Finding
-from .scan import Options, scan_file
+from .scan import Options, scan, scan_file
 
 EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR = 0, 1, 2
 SKIPPED_FOLDERS = frozenset(
@@ -45,27 +47,42 @@ def run(
         )
     except ValueError as error:
         return _fail(str(error))
-    missing = [path for path in paths if not path.exists()]
+    missing = [path for path in paths if not (path.is_file() or path.is_dir())]
     if missing:
         return _fail(f"no such file or folder: {', '.join(map(str, missing))}")
     files = list(python_files(paths))
-    analyses = [scan_file(path, options) for path in files]
-    if fix:
-        fixed = sum(_fix(Path(analysis.path), analysis, unsafe) for analysis in analyses)
-        print(f"{fixed} fixed", file=sys.stderr)
-        analyses = [scan_file(path, options) for path in files]
+    analyses = with_deep_stack(lambda: _scan_all(files, options, fix=fix, unsafe=unsafe))
     findings = [finding for analysis in analyses for finding in analysis.findings]
     errors = [analysis.error for analysis in analyses if analysis.error]
     for error in errors:
         print(f"compile-lens: {error}", file=sys.stderr)
     if output == "json":
-        json.dump([as_json(finding) for finding in findings], sys.stdout, indent=1, ensure_ascii=False)
+        ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+        json.dump([as_json(finding) for finding in findings], sys.stdout, indent=1, ensure_ascii=ascii_only)
         print()
     else:
         _print_text(files, analyses, findings)
     if errors:
         return EXIT_ERROR
     return EXIT_FINDINGS if any(finding.counts for finding in findings) else EXIT_CLEAN
+
+
+def _scan_all(files: list[Path], options: Options, *, fix: bool, unsafe: bool) -> list[Analysis]:
+    analyses = [_scan_one(path, options) for path in files]
+    if fix:
+        fixed = sum(_fix(path, analysis, options, unsafe) for path, analysis in zip(files, analyses))
+        print(f"{fixed} fixed", file=sys.stderr)
+        analyses = [_scan_one(path, options) for path in files]
+    return analyses
+
+
+def _scan_one(path: Path, options: Options) -> Analysis:
+    """Scan a file; a bug of ours is an error of this file, and the others are still scanned."""
+    try:
+        return scan_file(path, options)
+    except Exception as error:
+        traceback.print_exc()
+        return Analysis(str(path), error=f"{path}: internal error: {type(error).__name__}: {error}")
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -96,9 +113,14 @@ def python_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for entry in folder.iterdir():
+    try:
+        entries = list(folder.iterdir())
+    except OSError as error:  # of another user, or gone by now
+        print(f"compile-lens: {folder} is left out: {error.strerror}", file=sys.stderr)
+        return
+    for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
-            if entry.name not in SKIPPED_FOLDERS:
+            if entry.name not in SKIPPED_FOLDERS and not (entry / "pyvenv.cfg").exists():
                 yield from _below(entry)
         elif entry.suffix == ".py" and entry.is_file():
             yield entry
@@ -120,9 +142,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "gb_types": list(finding.gb_types),
         "message": finding.message,
         "function": finding.function,
-        "fixable": any(
-            fix.kind == "quickfix" and "compile-lens: ignore" not in fix.edits[-1].text for fix in finding.fixes
-        ),
+        "fixable": any(fix.kind == "quickfix" for fix in finding.fixes),
     }
 
 
@@ -146,27 +166,24 @@ def _print_text(files: list[Path], analyses: list[Analysis], findings: list[Find
     print(f"{len(files)} files, {len(sites)} torch.compile sites, {traced} functions followed: {summary}")
 
 
-def _fix(path: Path, analysis: Analysis, unsafe: bool) -> int:
-    """Apply the first fix of every finding that is safe enough; how many were applied."""
+def _fix(path: Path, analysis: Analysis, options: Options, unsafe: bool) -> int:
+    """Apply the first fix of every finding that is safe enough; how many were applied. Encoding and newlines stay."""
     try:
         source = read(path)
-    except SourceError:
+        fixes = without_conflicts(
+            fix
+            for finding in analysis.findings
+            for fix in [f for f in finding.fixes if f.kind == "quickfix" and (f.safe or unsafe)][:1]
+        )
+        edits = [(source.offset(e.range.start), source.offset(e.range.end), e.text) for e in distinct_edits(fixes)]
+        text = apply(source.text, edits)
+        if not fixes or text is None:
+            return 0
+        if scan(Source(source.path, text), options).error is not None:
+            print(f"compile-lens: {path} is left as it is: its fixes together give no valid Python", file=sys.stderr)
+            return 0
+        write(path, text)
+    except (SourceError, OSError) as error:
+        print(f"compile-lens: {path} is left as it is: {error}", file=sys.stderr)
         return 0
-    count, edits = 0, []
-    taken: list[tuple[int, int]] = []
-    for finding in analysis.findings:
-        for fix in finding.fixes:
-            if fix.kind != "quickfix" or not (fix.safe or unsafe):
-                continue
-            mine = [(source.offset(e.range.start), source.offset(e.range.end), e.text) for e in fix.edits]
-            fresh = [edit for edit in mine if edit not in edits]
-            if any(a < end and start < b for a, b, _ in fresh for start, end in taken):
-                continue
-            edits += fresh
-            taken += [(a, b) for a, b, _ in fresh if a < b]
-            count += 1
-            break
-    text = apply(source.text, edits)
-    if count and text is not None:
-        path.write_bytes(text.encode("utf-8"))
-    return count if text is not None else 0
+    return len(fixes)

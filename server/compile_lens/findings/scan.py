@@ -22,7 +22,7 @@ from ..text.positions import locate
 from ..text.source import Position, Range, Source, read
 from .finding import Analysis, Finding, Offer, Site
 from .message import compose
-from .suppression import keep, suppress
+from .suppression import Suppressions, suppress
 from .targets import targets
 
 SCOPES = ("regions", "candidates", "all")
@@ -117,12 +117,17 @@ def scan_file(path: Path, options: Options) -> Analysis:
 
 def scan(source: Source, options: Options) -> Analysis:
     """Analyse the text of one file."""
-    if not options.with_offers and "torch" not in source.text:
+    if "torch" not in source.text:
         return Analysis(source.path)
     try:
-        tree = parse(source)
+        return _scan(source, parse(source), options)
     except SourceError as error:
         return Analysis(source.path, error=error.message, error_line=error.line)
+    except RecursionError:
+        return Analysis(source.path, error=f"{source.path}: its code is nested too deeply to be analysed")
+
+
+def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
     interpreter = Interpreter(source, tree)
     interpreter.run_module()
     walk = _Walk(options)
@@ -256,14 +261,15 @@ def _assemble(
     """Give everything its place in the text, compose messages, build fixes."""
     module, source = interpreter.module, interpreter.module.source
     nodes = [record.hit.node for record in walk.records.values()] + [site.node for site in interpreter.sites]
-    ranges = locate(module.tree, nodes)
+    ranges = locate(module.tree, nodes, source)
 
     def find(wanted: list[cst.CSTNode]) -> dict[int, Range]:
         missing = [node for node in wanted if id(node) not in ranges]
         if missing:
-            ranges.update(locate(module.tree, missing))
+            ranges.update(locate(module.tree, missing, source))
         return ranges
 
+    suppressions = Suppressions(source)
     findings: list[Finding] = []
     for record in walk.records.values():
         place = ranges.get(id(record.hit.node))
@@ -284,13 +290,16 @@ def _assemble(
             record.hit.gb_types,
             tuple(fixes),
         )
-        findings.append(replace(finding, fixes=(*finding.fixes, suppress(source, finding, options.locale))))
+        if suppressions.silences(finding):
+            continue
+        silence = suppress(source, suppressions, finding, options.locale)
+        findings.append(replace(finding, fixes=(*finding.fixes, silence)))
     findings.sort(key=lambda f: (f.range.start.line, f.range.start.column, f.code))
     sites = tuple(Site(ranges.get(id(s.node), _TOP), *states[id(s.node)]) for s in interpreter.sites)
     if not options.with_offers:
-        return Analysis(source.path, tuple(keep(findings, source)), sites)
+        return Analysis(source.path, tuple(findings), sites)
     offers = tuple(Offer(place, fix) for place, fix in wrap_offers(module, interpreter, find, options.locale))
-    return Analysis(source.path, tuple(keep(findings, source)), sites, targets(interpreter, walk.walked, find), offers)
+    return Analysis(source.path, tuple(findings), sites, targets(interpreter, walk.walked, find), offers)
 
 
 _TOP = Range(Position(0, 0), Position(0, 0))

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ..semantics.modules import SourceModule, dotted_name
 from ..semantics.values import External
-from ..text.source import Position
+from ..text.source import Position, Source
 from .edit import Edit, insertion
 
 
@@ -47,9 +47,8 @@ def import_place(module: SourceModule) -> Position:
         if not docstring and not future:
             break
         skip = index + 1
-    head = module.tree.with_changes(body=module.tree.body[:skip])
     if skip == 0:
-        lines = sum(1 for line in module.tree.header if line.comment is not None or line.whitespace)
-        header = "".join(module.tree.code_for_node(line) for line in module.tree.header)
-        return Position(header.count("\n") if lines or header else 0, 0)
-    return Position(head.code.count("\n"), 0)
+        head = "".join(module.tree.code_for_node(line) for line in module.tree.header)
+    else:
+        head = module.tree.with_changes(body=module.tree.body[:skip], footer=()).code
+    return Position(len(Source("", head).line_starts) - 1, 0)

@@ -14,11 +14,12 @@ import threading
 import traceback
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, BinaryIO, Optional
+from typing import Any, BinaryIO, NoReturn, Optional
 
 from ..findings.finding import Analysis
 from ..findings.scan import Options, scan
 from ..text.source import Source
+from ..text.stack import with_deep_stack
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,10 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but frames may get into the channel
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
-    sys.setrecursionlimit(20_000)
-    threading.stack_size(512 * 1024 * 1024)
-    worker = threading.Thread(target=_serve, args=(requests, output))
-    worker.start()
-    worker.join()
+    with_deep_stack(lambda: _serve(requests, output))
 
 
-def _serve(requests: SimpleQueue[Request], output: BinaryIO) -> None:
+def _serve(requests: SimpleQueue[Request], output: BinaryIO) -> NoReturn:
     while True:
         request = requests.get()
         try:

@@ -14,14 +14,14 @@ MAX_NESTING = 200
 MAX_LINE = 1_000_000
 """Characters in one line beyond which a file is data, not code."""
 MAX_CHAIN = 1_000
-"""Links of one expression (calls, attributes, operators, strings) without a comma between them. The native parser
-takes time by their square, seconds at this number, and trees become as deep as there are links."""
+"""Links of one expression (calls, attributes, operators) without a comma between them. The native parser takes time
+by their square, seconds at this number, and trees become as deep as there are links."""
 
 _TOKEN = re.compile(
     r"""(?sx)
       \#[^\r\n]*
-    | (?P<string>[rbfut]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
-        |\"(?:\\.|[^\\"\r\n])*\"|'(?:\\.|[^\\'\r\n])*'))
+    | [rbfut]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
+        |\"(?:\\.|[^\\"\r\n])*\"|'(?:\\.|[^\\'\r\n])*')
     | \\(?:\r\n|\r|\n)
     | (?P<word>\b(?:not|and|or|if|else|lambda|await|for|in|is)\b)
     | \.?\d[\w.]*(?:(?<=[eE])[-+]\d\w*)?

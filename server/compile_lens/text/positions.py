@@ -13,7 +13,7 @@ from typing import Any, Optional
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from .source import Position, Range
+from .source import Position, Range, Source
 
 
 class _Recorder(CodegenState):
@@ -77,7 +77,7 @@ class _Recorder(CodegenState):
         self.ranges[id(node)] = Range(start, end)
 
 
-def locate(module: cst.Module, nodes: Iterable[cst.CSTNode]) -> dict[int, Range]:
+def locate(module: cst.Module, nodes: Iterable[cst.CSTNode], source: Source) -> dict[int, Range]:
     """Ranges of the given nodes of one module, keyed by ``id(node)``; decorators and comments are left out."""
     wanted = {id(node) for node in nodes}
     if not wanted:
@@ -85,4 +85,24 @@ def locate(module: cst.Module, nodes: Iterable[cst.CSTNode]) -> dict[int, Range]
     recorder = _Recorder(module, wanted)
     codegen: Any = module._codegen  # pyright: ignore[reportPrivateUsage]  # libcst's own providers call it so
     codegen(recorder)
-    return recorder.ranges
+    lost = _lost_columns(module, source)
+    if not lost:
+        return recorder.ranges
+    return {key: Range(_shifted(r.start, lost), _shifted(r.end, lost)) for key, r in recorder.ranges.items()}
+
+
+def _lost_columns(module: cst.Module, source: Source) -> dict[int, int]:
+    """Characters at the start of lines that the tree does not keep: libcst drops a form feed in an indentation."""
+    if "\x0c" not in source.text:
+        return {}
+    generated = Source("", module.code)
+    lost: dict[int, int] = {}
+    for line in range(len(source.line_starts)):
+        text, kept = source.line(line), generated.line(line)
+        if len(text) > len(kept) and text.endswith(kept):
+            lost[line] = len(text) - len(kept)
+    return lost
+
+
+def _shifted(position: Position, lost: dict[int, int]) -> Position:
+    return Position(position.line, position.column + lost.get(position.line, 0))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
+import shutil
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -84,6 +86,27 @@ def read(path: Path) -> Source:
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from error
     return Source(str(path), decode(data, str(path)))
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the text of a Python file; its byte order mark and encoding stay. Raises `UndecodableText`, `OSError`.
+
+    The file is never seen half written: a copy takes its place.
+    """
+    data = path.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)  # ``utf-8-sig`` where there is a mark
+        encoded = text.encode(encoding)
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise UndecodableText(f"{path} cannot be written in the encoding it declares ({error})") from error
+    target = path.resolve()  # a link stays a link
+    copy = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        copy.write_bytes(encoded)
+        shutil.copymode(target, copy)
+        copy.replace(target)
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def decode(data: bytes, name: str) -> str:
