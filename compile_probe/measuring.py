@@ -7,11 +7,11 @@ import importlib
 import os
 import time
 from collections.abc import Generator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Callable
 
 from . import backends, preparing
-from .backends import Backend
+from .backends import LAYERS, Backend
 from .check import Check, Checker
 from .errors import CompileError
 from .estimate import Interval
@@ -118,9 +118,23 @@ class _Sizing:
             compiled = self._backend.compile(subject.target)
         else:
             check = checker.check(name, compiled)
+        if check.hides_number and name not in LAYERS:
+            check = replace(check, message=f"{check.message} {self._blame(checker)}")
+            compiles.reset()
         stages.channel.send("check", **check_keys(check))
         stages.end(time.perf_counter() - begin, note=check.status)
         return check, compiled
+
+    def _blame(self, checker: Checker) -> str:
+        """Name the lowest layer whose result is wrong already: it is where to look, and whom to tell."""
+        for layer in LAYERS:
+            self._stages.progress(f"looking for the fault in {layer}")
+            compiles.reset()
+            found = checker.check(layer, Backend(layer).compile(self._prepared.subject.target))
+            if found.hides_number:
+                where = "Dynamo's tracing" if layer == "eager" else "AOTAutograd"
+                return f"It is so with the backend {layer} already: the fault is in {where}, or in what it cannot see."
+        return f"Dynamo and AOTAutograd alone give the right result: the fault is in {self._backend.name}."
 
     def _report(self, pairs: int, seen: Interval) -> None:
         self._stages.channel.send(

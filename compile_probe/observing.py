@@ -49,6 +49,9 @@ def run(job: Job, stages: Stages) -> None:
     stages.start("eager")
     begin = time.perf_counter()
     last = preparing.call_eagerly(prepared)
+    if subject.grad and not subject.train:
+        note = "The target calls backward itself, so gradients are recorded, other than in inference."
+        stages.part(notes=[*prepared.notes, note])
     stages.end(time.perf_counter() - begin, note=f"{1e3 * last:.3g} ms a call")
 
     stages.start("trace")
@@ -60,6 +63,7 @@ def run(job: Job, stages: Stages) -> None:
         train=subject.train,
         grad=subject.grad,
         listener=lambda seen: _tell(stages, seen),
+        advanced=_Heartbeat(stages).beat,
     )
     subject.restore(state)
     stages.part(**_summary(observation, file))
@@ -72,6 +76,23 @@ def run(job: Job, stages: Stages) -> None:
             line=line_in(error, file),
         ) from error
     stages.end(time.perf_counter() - begin)
+
+
+class _Heartbeat:
+    """Tells at most once a second that Dynamo gets on: large models are traced for minutes without an event."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+        self._lines = 0
+        self._told = time.monotonic()
+
+    def beat(self) -> None:
+        """One more line was traced."""
+        self._lines += 1
+        now = time.monotonic()
+        if now - self._told >= 1.0:
+            self._told = now
+            self._stages.progress(f"{self._lines} lines traced")
 
 
 def _tell(stages: Stages, seen: Union[GraphBreak, Recompile, Graph]) -> None:

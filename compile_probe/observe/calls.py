@@ -28,14 +28,16 @@ def observe_calls(
     train: bool = False,
     grad: Optional[bool] = None,
     listener: Optional[Listener] = None,
+    advanced: Optional[Callable[[], None]] = None,
 ) -> Observation:
     """Compile ``fn`` with a backend that only counts, make the calls in order, and return what was seen.
 
     ``calls`` are (args, kwargs), used as they are and once each; ``train`` also runs backward on the sum of the
     outputs. Gradients are recorded when ``grad`` says so, by default as ``train`` does. Dynamo is reset before and
-    after. Whatever the compiled call raises is kept in ``Observation.error`` and ends the series.
+    after. ``listener`` hears of each fact when it is seen, ``advanced`` of every line traced. Whatever the compiled
+    call raises is kept in ``Observation.error`` and ends the series.
     """
-    recorder = Recorder(listener)
+    recorder = Recorder(listener, advanced)
     outputs: list[Any] = []
     error: Optional[BaseException] = None
     torch._dynamo.reset()

@@ -42,6 +42,8 @@ def _watching_lines(recorder: Recorder, original: Callable[..., Any]) -> Callabl
                 lines = recorder.lines[file] = set()
             if lines is not None:
                 lines.add(lineno)
+        if recorder.advanced is not None:
+            recorder.advanced()
         return original(self, lineno, *args, **kwargs)
 
     return starts_line

@@ -13,9 +13,13 @@ Listener = Callable[[Seen], None]
 
 
 class Recorder:
-    """What was seen so far; ``listener`` hears of every graph, recompile and new break as it happens."""
+    """What was seen so far; ``listener`` hears of every graph, recompile and new break as it happens.
 
-    def __init__(self, listener: Optional[Listener] = None) -> None:
+    ``advanced`` is called for every line that Dynamo interprets, so it has to be quick.
+    """
+
+    def __init__(self, listener: Optional[Listener] = None, advanced: Optional[Callable[[], None]] = None) -> None:
+        self.advanced = advanced
         self.call = 0
         self.compiles = 0
         self.notes: list[str] = []
