@@ -25,7 +25,7 @@ export default tseslint.config(
     languageOptions: {
       globals: {
         Buffer: 'readonly', URL: 'readonly', URLSearchParams: 'readonly', clearTimeout: 'readonly',
-        console: 'readonly', process: 'readonly', setTimeout: 'readonly',
+        console: 'readonly', globalThis: 'readonly', process: 'readonly', setTimeout: 'readonly',
       },
     },
   },

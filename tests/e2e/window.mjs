@@ -16,18 +16,22 @@ export async function screenshot(page, name) {
 /** The drawn line that holds this text. */
 export const lineWith = (page, text) => page.locator('.view-lines .view-line', { hasText: text }).first();
 
-/** The texts of the drawn lines that are underlined. */
+/** The texts of the drawn lines that are underlined, taken at one moment: marks come and go. */
 export async function underlinedLines(page) {
-  const boxes = await Promise.all((await page.locator('.view-overlays .cdr[class*="squiggly-"]').all()).map((mark) => mark.boundingBox()));
-  const lines = await Promise.all((await page.locator('.view-lines .view-line').all()).map(async (line) => ({ box: await line.boundingBox(), text: plain(await line.innerText()) })));
-  const within = (mark, line) => mark && line && mark.y >= line.y - 1 && mark.y + mark.height <= line.y + line.height + 1;
-  return lines.filter((line) => boxes.some((mark) => within(mark, line.box))).map(({ text }) => text);
+  const lines = await page.evaluate(() => {
+    const boxes = (selector) => [...globalThis.document.querySelectorAll(selector)].map((node) => ({ box: node.getBoundingClientRect(), text: node.textContent }));
+    const marks = boxes('.view-overlays .cdr[class*="squiggly-"]');
+    const covers = (line, mark) => mark.y >= line.y - 1 && mark.bottom <= line.bottom + 1 && mark.x >= line.x - 1 && mark.x <= line.right;
+    return boxes('.view-lines .view-line').filter((line) => marks.some((mark) => covers(line.box, mark.box))).map(({ text }) => text);
+  });
+  return lines.map((line) => plain(line).trim());
 }
 
 /** The status bar item with the measured speed-up. */
 export const speedUp = (page) => page.locator('[id="compile-lens.compile-lens.compileLens.speedUp"]');
 
-export const codeLens = (page, text) => page.locator('.codelens-decoration a', { hasText: text }).first();
+/** A code lens of the active editor. */
+export const codeLens = (page, text) => page.locator('.editor-group-container.active .codelens-decoration a', { hasText: text }).first();
 
 export const toast = (page, text) => page.locator('.notification-toast', { hasText: text }).first();
 
@@ -46,9 +50,10 @@ export function received(editor, message) {
   return found;
 }
 
-/** The probe state with which the last probe ended. */
-export function finished(editor) {
-  return until('a finished probe in the log', () => received(editor, 'compileLens/probe').filter(({ state }) => state === 'done').at(-1));
+/** The probe state with which the probe of a target ended; a cold compilation takes its time. */
+export function finished(editor, target) {
+  const last = () => received(editor, 'compileLens/probe').filter((state) => state.state === 'done' && state.target === target).at(-1);
+  return until(`the end of the probe of ${target}`, last, 300_000);
 }
 
 /** Examples as a newcomer finds them, to be written into a throw-away workspace. */
