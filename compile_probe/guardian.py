@@ -30,6 +30,11 @@ class Guardian:
                 os._exit(0)
         os.close(reading)
 
+    @property
+    def pid(self) -> int:
+        """The process to spare while the rest of the run is ended."""
+        return self._pid
+
     def dismiss(self) -> None:
         """Have everything cleared now; returns when it is."""
         os.close(self._writing)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import shutil
 from pathlib import Path
 from typing import Any, Optional, TextIO
 
@@ -119,9 +118,9 @@ class Terminal:
 
     def _hint(self, text: str) -> None:
         """Write the line that the next output takes the place of; nothing unless on a terminal."""
-        if not self._live:
+        if not self._live or not (text or self._width):
             return
-        text = text[: _columns() - 1]
+        text = text[: shutil.get_terminal_size().columns - 1]
         self._stream.write("\r" + text.ljust(self._width) + ("\r" if not text else ""))
         self._stream.flush()
         self._width = len(text)
@@ -155,10 +154,3 @@ def _near(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except ValueError:
         return file
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        return 80

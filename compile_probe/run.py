@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from . import events
+from . import events, tree
 from .guardian import Guardian
 from .job import MARKER, Job
 from .supervise import Cancellation, Limits, Outcome, Run, Supervision
@@ -42,6 +43,7 @@ class Stream:
             self._sink(event)
         except BrokenPipeError:
             self._broken = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
             self._cancel.requested = True
 
 
@@ -54,8 +56,10 @@ def run(
     folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
     marker = f"{MARKER}={uuid.uuid4().hex}"
     guardian = Guardian(folder, marker)
+    tree.adopt_orphans()
     try:
-        outcome = _run(job, [] if observe_only else variants, folder, marker, Limits.of(timeout), cancel, stream)
+        shared = Run(folder, marker, Limits.of(timeout), guardian.pid)
+        outcome = _run(job, [] if observe_only else variants, shared, cancel, stream)
     finally:
         guardian.dismiss()
     stream.send("done", _done(job, outcome))
@@ -66,22 +70,14 @@ def run(
     return events.EXIT_CODES.get(outcome.status, 1)
 
 
-def _run(
-    job: Job,
-    variants: Sequence[str],
-    folder: Path,
-    marker: str,
-    limits: Limits,
-    cancel: Cancellation,
-    stream: Stream,
-) -> Outcome:
-    outcome = _work(job, folder / "observe", marker, limits, cancel, stream)
+def _run(job: Job, variants: Sequence[str], shared: Run, cancel: Cancellation, stream: Stream) -> Outcome:
+    outcome = _work(job, "observe", shared, cancel, stream)
     parts = dict(outcome.part)
     parts.update(checks=[], measurements=[], compile={})
     failed: list[Outcome] = []
     if outcome.status == "ok":
         for variant in variants:
-            measured = _work(replace(job, variant=variant), folder / variant, marker, limits, cancel, stream)
+            measured = _work(replace(job, variant=variant), variant, shared, cancel, stream)
             _merge(parts, variant, measured)
             if measured.status != "ok":
                 failed.append(measured)
@@ -94,9 +90,10 @@ def _run(
     return replace(worst or outcome, part=parts)
 
 
-def _work(job: Job, folder: Path, marker: str, limits: Limits, cancel: Cancellation, stream: Stream) -> Outcome:
+def _work(job: Job, name: str, shared: Run, cancel: Cancellation, stream: Stream) -> Outcome:
+    folder = shared.folder / name
     folder.mkdir()
-    return Supervision(job, Run(folder, marker, limits), cancel, stream, PROBE_VERSION).run()
+    return Supervision(job, replace(shared, folder=folder), cancel, stream, PROBE_VERSION).run()
 
 
 def _merge(parts: dict[str, Any], variant: str, outcome: Outcome) -> None:

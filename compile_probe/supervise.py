@@ -68,11 +68,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Run:
-    """What the workers of one run share: a private folder, the mark of everything they start, their deadlines."""
+    """What the workers of one run share: a private folder, the mark of everything they start, their deadlines.
+
+    ``guardian`` is our one child that is not to be ended with them.
+    """
 
     folder: Path
     marker: str
     limits: Limits
+    guardian: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ class Supervision:
         self._folder = run.folder
         self._marker = run.marker
         self._limits = limits = run.limits
+        self._guardian = run.guardian
         self._cancel = cancel
         self._sink = sink
         self._stage = "load"
@@ -168,7 +173,7 @@ class Supervision:
         try:
             return self._watch(worker, reading)
         finally:
-            tree.kill(worker.pid, self._marker, grace=0)
+            tree.kill(worker.pid, self._marker, 0, self._guardian)
             worker.wait()
             if worker.stdin is not None:
                 worker.stdin.close()
@@ -194,11 +199,11 @@ class Supervision:
                 selector.register(output.descriptor, selectors.EVENT_READ, output)
             verdict = self._loop(worker, selector, reading, outputs)
         if verdict is not None:
-            tree.kill(worker.pid, self._marker)
+            tree.kill(worker.pid, self._marker, tree.GRACE, self._guardian)
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.wait(tree.GRACE)
-        tree.kill(worker.pid, self._marker, grace=0)  # what the worker left behind could hold our pipes open
+        tree.kill(worker.pid, self._marker, 0, self._guardian)  # what the worker left behind could hold our pipes open
         code = worker.wait()
         self._read_events(reading)
         for output in outputs:

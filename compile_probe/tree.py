@@ -1,13 +1,18 @@
 """The processes of a run: found by the marker in their environment, weighed, and ended with everything they started.
 
 A child may leave the worker's session and outlive its parent, so neither groups nor parents find it; the environment
-that it inherited does. Linux has it in ``/proc``; elsewhere the worker's process group has to do.
+that it inherited does. One that drops its environment too is adopted by the supervisor when its parent ends, and found
+as a child of ours. Both need Linux and its ``/proc``; elsewhere the worker's process group has to do.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +20,8 @@ from typing import Optional
 
 _PROC = Path("/proc")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_PR_SET_CHILD_SUBREAPER = 36
+
 GRACE = 2.0
 """Seconds between the request to end and the kill."""
 
@@ -54,21 +61,29 @@ def descendants(root: int) -> set[int]:
     return found
 
 
-def kill(leader: Optional[int], marker: str, grace: float = GRACE) -> None:
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, instead of process 1 (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill(leader: Optional[int], marker: str, grace: float = GRACE, spared: Optional[int] = None) -> None:
     """End the worker ``leader``, its group and all that belongs to the run: ask, wait ``grace`` seconds, kill.
 
-    The caller must be able to reap ``leader`` afterwards; that it lingers as a zombie is no reason to wait.
+    To the run belongs whoever carries the marker, and whoever descends from us, except ``spared`` and its like. The
+    caller must be able to reap ``leader`` afterwards; that it lingers as a zombie is no reason to wait.
     """
+    members = functools.partial(_members, marker, spared)
     if grace > 0:
-        _send(leader, _members(leader, marker), signal.SIGTERM)
+        _send(leader, members(), signal.SIGTERM)
         end = time.monotonic() + grace
-        while time.monotonic() < end and _alive(leader, marker):
+        while time.monotonic() < end and members():
             time.sleep(0.02)
     for _ in range(20):  # a fork bomb may outrun one round, not many
-        members = _members(leader, marker)
-        _send(leader, members, signal.SIGKILL)
+        _send(leader, members(), signal.SIGKILL)
         time.sleep(0.01)
-        if not _alive(leader, marker):
+        if not members():
             return
 
 
@@ -96,20 +111,11 @@ def available_bytes() -> Optional[int]:
     return max(0, min(available)) if available else None
 
 
-def _members(leader: Optional[int], marker: str) -> set[int]:
-    members = marked(marker)
-    if leader is not None:
-        members |= descendants(leader) | {leader}
-    return members
-
-
-def _alive(leader: Optional[int], marker: str) -> bool:
-    members = marked(marker)
-    if leader is not None:
-        members |= descendants(leader)
-    if members:
-        return True
-    return leader is not None and _state(leader) not in (None, "Z")
+def _members(marker: str, spared: Optional[int]) -> set[int]:
+    own = descendants(os.getpid())
+    if spared is not None:
+        own -= descendants(spared) | {spared}
+    return marked(marker) | own
 
 
 def _send(leader: Optional[int], members: Iterable[int], number: int) -> None:
@@ -124,13 +130,6 @@ def _send(leader: Optional[int], members: Iterable[int], number: int) -> None:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def _state(pid: int) -> Optional[str]:
-    try:
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return None
 
 
 def _resident(pid: int) -> int:

@@ -123,6 +123,47 @@ def test_children_of_the_target_end_with_it(tmp_path: Path) -> None:
     assert run(target, "--observe-only").done["status"] == "ok"
 
 
+def test_child_that_hides_ends_too(tmp_path: Path) -> None:
+    """Own session, no environment, and a parent that is gone: only that it was adopted tells whose it is."""
+    name = f"hidden-{tmp_path.name}-{os.getpid()}"
+    target = write(
+        tmp_path,
+        f"""
+        import os, subprocess, sys
+        if os.fork() == 0:
+            child = [sys.executable, "-c", "import time; time.sleep(3600)", "{name}"]
+            subprocess.Popen(child, env={{}}, start_new_session=True)
+            os._exit(0)
+        os.wait()
+        print(subprocess.run(["ps", "-ef"], capture_output=True, text=True).stdout.count("{name}"))
+        def f(x):
+            return x + 1
+        """,
+    )
+    ended = run(target, "--observe-only")
+    assert ended.of("log")[0]["text"].strip() == "1"
+    assert ended.done["status"] == "needs-inputs"
+    left = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if name.encode() in _read(entry)]
+    assert left == []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_reader_that_goes_away_ends_the_run(tmp_path: Path, started: list[Started]) -> None:
+    probe = start(write(tmp_path, "while True:\n    print('x' * 1000)\n"))
+    started.append(probe)
+    probe.read_until("hello")
+    assert probe.process.stdout is not None
+    probe.process.stdout.close()
+    assert probe.process.wait(30) == 1
+    assert probe.left_behind() == []
+
+
 def test_killed_worker_is_a_crash(tmp_path: Path, started: list[Started]) -> None:
     probe = start(hanging(tmp_path, children=True))
     started.append(probe)
