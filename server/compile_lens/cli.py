@@ -25,7 +25,8 @@ def main(arguments: Optional[list[str]] = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         code = int(options.run(options))
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # the language server has closed it
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -7,7 +7,7 @@ from typing import Optional
 
 from lsprotocol import types
 
-from ..fixes.edit import Fix
+from ..fixes.edit import Fix, distinct_edits, without_conflicts
 from ..text.source import Position, Range
 from . import diagnostics
 from .convert import from_range, overlap, to_range
@@ -21,13 +21,9 @@ QUICK_FIX = types.CodeActionKind.QuickFix
 
 def workspace_edit(ls: CompileLensServer, document: Document, fixes: Iterable[Fix]) -> types.WorkspaceEdit:
     """Edits of some fixes, against the version of the document that they were made for."""
-    seen: set[tuple[Range, str]] = set()
-    edits: list[types.TextEdit] = []
-    for fix in fixes:
-        for edit in fix.edits:
-            if (edit.range, edit.text) not in seen:
-                seen.add((edit.range, edit.text))
-                edits.append(types.TextEdit(to_range(document.source, edit.range, ls.encoding), edit.text))
+    edits: list[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit] = [
+        types.TextEdit(to_range(document.source, edit.range, ls.encoding), edit.text) for edit in distinct_edits(fixes)
+    ]
     workspace = ls.client_capabilities.workspace
     capabilities = workspace.workspace_edit if workspace is not None else None
     if capabilities is not None and capabilities.document_changes:
@@ -102,6 +98,7 @@ def fix_all(ls: CompileLensServer, document: Document) -> list[types.CodeAction]
         for fix in finding.fixes
         if fix.safe and fix.kind == "quickfix"
     ]
+    fixes = without_conflicts(fixes)
     if not fixes:
         return []
     title = "修复所有可安全修复的问题" if ls.locale.startswith("zh") else "Fix all that can be fixed safely"

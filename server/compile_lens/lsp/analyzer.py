@@ -6,6 +6,7 @@ import asyncio
 import pickle
 import struct
 import sys
+from functools import cached_property
 from typing import Optional
 
 from ..findings.finding import Analysis
@@ -22,28 +23,43 @@ class Analyzer:
     def __init__(self, deadline: float = DEADLINE_S) -> None:
         self.deadline = deadline
         self._process: Optional[asyncio.subprocess.Process] = None
-        self._turn = asyncio.Lock()
+        self._work: set[asyncio.Future[Analysis]] = set()
+
+    @cached_property
+    def _turn(self) -> asyncio.Lock:
+        """Made on the running loop, as Python 3.9 wants it."""
+        return asyncio.Lock()
 
     @property
     def pid(self) -> Optional[int]:
         return self._process.pid if self._process is not None else None
 
     async def analyze(self, path: str, text: str, options: Options) -> Analysis:
-        """Analyse a text. A crash or a hang of the process is an analysis with an error."""
-        async with self._turn:
-            try:
-                process = await self._start()
-                answer = self._exchange(process, Request(path, text, options))
-                return await asyncio.wait_for(answer, self.deadline)
-            except asyncio.TimeoutError:
-                await self.close()
-                return Analysis(path, error=f"{path}: not analysed, it took longer than {self.deadline:.0f} s")
-            except asyncio.CancelledError:
-                await self.close()  # its answer to this request would be taken for the next one's
-                raise
-            except (OSError, EOFError, asyncio.IncompleteReadError, pickle.UnpicklingError):
-                await self.close()
-                return Analysis(path, error=f"{path}: not analysed, the analysing process ended (see the log)")
+        """Analyse a text. A crash or a hang of the process is an analysis with an error.
+
+        A caller that is cancelled while it waits for its turn is forgotten. One whose request is in the process is
+        cancelled too, but the request is finished, not killed: its answer must not be taken for the next one's.
+        """
+        await self._turn.acquire()
+        work = asyncio.ensure_future(self._ask(Request(path, text, options)))
+        self._work.add(work)
+        work.add_done_callback(self._work.discard)
+        return await asyncio.shield(work)
+
+    async def _ask(self, request: Request) -> Analysis:
+        """Have one request answered, and give the turn away."""
+        path = request.path
+        try:
+            process = await self._start()
+            return await asyncio.wait_for(self._exchange(process, request), self.deadline)
+        except asyncio.TimeoutError:
+            await self.close()
+            return Analysis(path, error=f"{path}: not analysed, it took longer than {self.deadline:.0f} s")
+        except (OSError, EOFError, asyncio.IncompleteReadError, pickle.UnpicklingError):
+            await self.close()
+            return Analysis(path, error=f"{path}: not analysed, the analysing process ended (see the log)")
+        finally:
+            self._turn.release()
 
     async def _start(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

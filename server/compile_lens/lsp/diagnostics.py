@@ -12,7 +12,7 @@ from ..findings.finding import Finding
 from ..findings.merge import merge
 from ..rules.registry import RULES
 from . import probes
-from .convert import from_position, overlap, to_range
+from .convert import from_position, to_range
 from .documents import Document
 from .server import DEBOUNCE_S, CompileLensServer
 
@@ -40,7 +40,7 @@ def schedule(ls: CompileLensServer, document: Document, delay: float = DEBOUNCE_
     """Analyse a document after a pause in typing; a newer text takes the place of an older one."""
     if document.task is not None:
         document.task.cancel()
-    document.ready = asyncio.Event()
+    document.ready.clear()
     if not ls.pulls and document.analysis is not None:
         publish(ls, document)  # findings follow the edit at once
     document.task = ls.start(_analyze(ls, document, delay), "analysis")
@@ -49,18 +49,12 @@ def schedule(ls: CompileLensServer, document: Document, delay: float = DEBOUNCE_
 async def _analyze(ls: CompileLensServer, document: Document, delay: float) -> None:
     await asyncio.sleep(delay)
     source = document.source
-    # Shielded: a request in flight is finished, not killed, when a newer text arrives; its answer is dropped.
-    analysis = await asyncio.shield(asyncio.ensure_future(ls.analyzer.analyze(source.path, source.text, ls.options())))
-    if source is not document.source:
-        return
+    analysis = await ls.analyzer.analyze(source.path, source.text, ls.options())
     document.problem = analysis.error
     if analysis.error is None or document.analysis is None:
         document.analysis, document.analyzed = analysis, source
     document.ready.set()
-    if analysis.error is None:
-        ls.status("ok")
-    else:
-        ls.status("warning", analysis.error)
+    ls.report(document.uri, "warning" if analysis.error else "ok", analysis.error or "")
     if not ls.pulls:
         publish(ls, document)
     elif ls.can_refresh("diagnostics"):
@@ -113,13 +107,27 @@ def publish(ls: CompileLensServer, document: Document) -> None:
     )
 
 
-def clear(ls: CompileLensServer, document: Document) -> None:
+def forget(ls: CompileLensServer, document: Document) -> None:
+    """A document was closed: nothing is shown for it, and nobody waits for it."""
+    if document.task is not None:
+        document.task.cancel()
+    document.ready.set()
+    ls.report(document.uri, "ok")
     if not ls.pulls:
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, []))
 
 
+async def analyzed(ls: CompileLensServer, document: Document, *, newest: bool) -> None:
+    """Wait, within reason, until a document has been analysed; with ``newest`` its present text."""
+    if newest or document.analysis is None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(document.ready.wait(), WAIT_S)
+
+
 def refresh(ls: CompileLensServer, document: Document) -> None:
     """Show changed findings that no edit caused: a probe has ended, say."""
+    if ls.document(document.uri) is not document:
+        return  # closed by now
     if not ls.pulls:
         publish(ls, document)
     elif ls.can_refresh("diagnostics"):
@@ -151,10 +159,9 @@ def register(server: CompileLensServer) -> None:
         document = ls.document(params.text_document.uri)
         if document is None:
             return types.RelatedFullDocumentDiagnosticReport(items=[])
-        if document.analysis is None:
-            # The first answer must not be an empty list: the client would show "no problems".
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(document.ready.wait(), WAIT_S)
+        # The first answer must not be an empty list: the client would show "no problems". A client that cannot be
+        # told to ask again has to wait for the answer that counts.
+        await analyzed(ls, document, newest=not ls.can_refresh("diagnostics"))
         return types.RelatedFullDocumentDiagnosticReport(items=diagnostics_of(ls, document))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -179,6 +186,3 @@ def describe(finding: Finding) -> str:
     if finding.gb_types:
         lines.append("Dynamo: " + ", ".join(f"*{name}*" for name in finding.gb_types))
     return "\n\n".join(lines)
-
-
-__all__ = ["analyze_all", "clear", "overlap", "publish", "refresh", "register", "schedule", "visible_findings"]

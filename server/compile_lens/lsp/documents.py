@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Optional
 
-from ..findings.finding import Analysis, Finding, Offer, Target
+from ..findings.finding import Analysis, Finding, Target
 from ..text.source import Position, Range, Source
 
 
@@ -35,54 +36,64 @@ class Document:
         return move(self.analysis, self.analyzed, self.source)
 
 
-def move(analysis: Analysis, old: Source, new: Source) -> Analysis:
-    """Findings and targets of ``old`` at their places in ``new``; those on changed lines are dropped.
+@dataclass(frozen=True)
+class Change:
+    """What became of the lines of a text: kept up to ``head``, and from ``tail`` on, ``shift`` lines further down.
 
-    The change is taken to be one block: everything between the common first and the common last lines.
+    A change is taken to be one block: everything between the common first and the common last lines.
     """
+
+    head: int
+    tail: int
+    shift: int
+
+    def line(self, old: int) -> Optional[int]:
+        """Where a line (zero-based) of the old text stands in the new one; ``None`` when it was changed."""
+        if old < self.head:
+            return old
+        return old + self.shift if old >= self.tail else None
+
+    def range(self, old: Range) -> Optional[Range]:
+        """Where a range stands in the new text; ``None`` when one of its lines was changed."""
+        if old.end.line < self.head:
+            return old
+        if old.start.line < self.tail:
+            return None
+        return Range(
+            Position(old.start.line + self.shift, old.start.column), Position(old.end.line + self.shift, old.end.column)
+        )
+
+
+@lru_cache(maxsize=64)
+def change(old: str, new: str) -> Change:
+    """How the lines of two texts correspond."""
     before, after = _lines(old), _lines(new)
+    shortest = min(len(before), len(after))
     head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
+    while head < shortest and before[head] == after[head]:
         head += 1
     tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+    while tail < shortest - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
-    shift = len(after) - len(before)
+    return Change(head, len(before) - tail, len(after) - len(before))
 
-    def moved(place: Range) -> Optional[Range]:
-        if place.end.line < head:
-            return place
-        if place.start.line >= len(before) - tail:
-            return Range(
-                Position(place.start.line + shift, place.start.column),
-                Position(place.end.line + shift, place.end.column),
-            )
-        return None
 
+def _lines(text: str) -> list[str]:
+    starts = [*Source("", text).line_starts, len(text)]
+    return [text[a:b] for a, b in zip(starts, starts[1:])]
+
+
+def move(analysis: Analysis, old: Source, new: Source) -> Analysis:
+    """Findings and targets of ``old`` at their places in ``new``; those on changed lines are dropped."""
+    lines = change(old.text, new.text)
     findings: list[Finding] = []
     for finding in analysis.findings:
-        place = moved(finding.range)
+        place = lines.range(finding.range)
         if place is not None:
             findings.append(replace(finding, range=place, fixes=()))  # edits were made for the old text
     targets: list[Target] = []
     for target in analysis.targets:
-        line = Range(target.range.start, target.range.start)
-        place = moved(line)
+        place = lines.range(Range(target.range.start, target.range.start))
         if place is not None:
             targets.append(replace(target, range=place))
-    offers: tuple[Offer, ...] = ()
-    return replace(analysis, findings=tuple(findings), targets=tuple(targets), offers=offers)
-
-
-def _lines(source: Source) -> list[str]:
-    starts = [*source.line_starts, len(source.text)]
-    return [source.text[a:b] for a, b in zip(starts, starts[1:])]
-
-
-def moved_line(old: Source, new: Source, line: int) -> Optional[int]:
-    """Where a line (zero-based) of ``old`` stands in ``new``; ``None`` when it was changed."""
-    if old.text == new.text:
-        return line
-    probe = Finding("", Range(Position(line, 0), Position(line, 0)), "", "", "", "", "", "", "")
-    kept = move(Analysis("", (probe,)), old, new).findings
-    return kept[0].range.start.line if kept else None
+    return replace(analysis, findings=tuple(findings), targets=tuple(targets), offers=())

@@ -6,6 +6,7 @@ from lsprotocol import types
 
 from . import probes
 from .convert import to_range
+from .diagnostics import analyzed
 from .server import CompileLensServer
 
 
@@ -15,8 +16,7 @@ def register(server: CompileLensServer) -> None:
         document = ls.document(params.text_document.uri)
         if document is None or not (ls.settings.enable and ls.settings.code_lens):
             return []
-        if document.analysis is None:
-            await document.ready.wait()
+        await analyzed(ls, document, newest=not ls.can_refresh("code_lens"))
         found: list[types.CodeLens] = []
         for target in document.current().targets:
             place = to_range(document.source, target.range, ls.encoding)

@@ -22,7 +22,7 @@ def register(server: CompileLensServer) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(ls: CompileLensServer, params: types.InitializedParams) -> None:
-        ls.status("ok")
+        ls.announce_status()
         await ls.read_settings()
         diagnostics.analyze_all(ls)
 
@@ -64,9 +64,7 @@ def register(server: CompileLensServer) -> None:
     def closed(ls: CompileLensServer, params: types.DidCloseTextDocumentParams) -> None:
         document = ls.documents.pop(params.text_document.uri, None)
         if document is not None:
-            if document.task is not None:
-                document.task.cancel()
-            diagnostics.clear(ls, document)
+            diagnostics.forget(ls, document)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(ls: CompileLensServer, params: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,11 +16,14 @@ from lsprotocol import types
 from ..findings.merge import Observed, observed_breaks, traced_lines
 from ..probing import wording
 from ..probing.jobs import Event, JobRequest
-from ..text.source import Source
+from ..text.errors import SourceError
+from ..text.source import Source, read
 from . import diagnostics
 from .convert import from_position
-from .documents import Document, moved_line
-from .server import PROBE, CompileLensServer
+from .documents import Document, change
+from .server import PROBE, CompileLensServer, path_of
+
+log = logging.getLogger("compile_lens")
 
 
 @attrs.define
@@ -103,17 +107,14 @@ def observations(ls: CompileLensServer, document: Document) -> Iterator[tuple[li
     for record in _records(ls, document.uri).values():
         if record.result is None or record.state not in ("done", "stale"):
             continue
+        lines = change(record.source.text, document.source.text)
         breaks: list[Observed] = []
         for entry in observed_breaks(record.result, document.path):
-            line = moved_line(record.source, document.source, entry.line)
+            line = lines.line(entry.line)
             if line is not None:
                 breaks.append(replace(entry, line=line, end_line=line + entry.end_line - entry.line))
-        traced: set[int] = set()
-        for old in traced_lines(record.result, document.path):
-            line = moved_line(record.source, document.source, old)
-            if line is not None:
-                traced.add(line)
-        yield breaks, frozenset(traced)
+        traced = map(lines.line, traced_lines(record.result, document.path))
+        yield breaks, frozenset(line for line in traced if line is not None)
 
 
 def lens_title(ls: CompileLensServer, document: Document, target: str) -> tuple[str, bool]:
@@ -168,16 +169,22 @@ def refusal(ls: CompileLensServer, document: Optional[Document], target: Optiona
             if zh
             else "nothing here can be probed: put the cursor into a module with a forward, or a compiled function"
         )
-    if document.source.text != _on_disk(document.path):
+    if not _saved(document):
         return "文件有未保存的修改，请先保存" if zh else "the file has unsaved changes; save it, then probe"
     return None
 
 
-def _on_disk(path: str) -> str:
+def _saved(document: Document) -> bool:
+    """Is the text the one on disk? Editors may show other line ends than the file has."""
     try:
-        return Path(path).read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError:
-        return ""
+        saved = read(Path(document.path))
+    except SourceError:
+        return False
+    return _lines(saved) == _lines(document.source)
+
+
+def _lines(source: Source) -> list[str]:
+    return [source.line(index) for index in range(len(source.line_starts))]
 
 
 def register(server: CompileLensServer) -> None:
@@ -226,8 +233,8 @@ def _uri(arguments: tuple[Any, ...]) -> Optional[str]:
 
 
 def _path(ls: CompileLensServer, arguments: tuple[Any, ...]) -> Optional[str]:
-    document = ls.document(_uri(arguments) or "")
-    return document.path if document is not None else None
+    uri = _uri(arguments)
+    return path_of(uri) if uri else None
 
 
 def refresh_lenses(ls: CompileLensServer) -> None:
@@ -262,28 +269,42 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
             _store(ls, record)
             refresh_lenses(ls)
 
-    work = asyncio.ensure_future(ls.jobs.run(request, listener))
-    progress.on_cancel(lambda: [ls.start(ls.jobs.cancel(job), "cancel") for job in ls.jobs.running(document.path)])
+    def cancel() -> None:
+        for job in ls.jobs.running(document.path):
+            if job.request == request:
+                ls.start(ls.jobs.cancel(job), "cancel")
+
+    progress.on_cancel(cancel)
+    done: Event = {"status": "cancelled", "message": "cancelled"}  # unless it gets to its end
     try:
-        done = await work
+        done = await ls.jobs.run(request, listener)
+    except Exception as error:  # a bug of ours must not leave a probe that runs for ever
+        log.exception("probe of %s failed", target)
+        done = {"status": "error", "message": f"internal error: {type(error).__name__}: {error}"}
     finally:
         progress.end()
-    status = str(done.get("status"))
-    # A newer run of the same target took over: its own states must not be overwritten.
-    final = replace(
-        record,
-        state="done",
-        stage=done.get("stage"),
-        status=status,
-        message=done.get("message") or None,
-        result=done.get("result") or None,
-    )
-    if not any(job.request.target == target for job in ls.jobs.running(document.path)):
-        _store(ls, final)
+        record = replace(
+            record,
+            state="done",
+            stage=done.get("stage"),
+            status=str(done.get("status")),
+            message=done.get("message") or None,
+            result=done.get("result") or None,
+        )
+        # A newer run of the same target took over: its own states must not be overwritten.
+        if not any(job.request.target == target for job in ls.jobs.running(document.path)):
+            _finish(ls, record)
+    return record
+
+
+def _finish(ls: CompileLensServer, record: Record) -> None:
+    """Keep a final record and show it, in the document as it is now."""
+    _store(ls, record)
+    document = ls.document(record.uri)
+    if document is not None:
         mark_stale(ls, document)
         diagnostics.refresh(ls, document)
-        refresh_lenses(ls)
-    return final
+    refresh_lenses(ls)
 
 
 def _folder(uri: str) -> Optional[str]:

@@ -57,7 +57,8 @@ class CompileLensServer(LanguageServer):
         self.results: dict[str, dict[str, Any]] = {}
         """Probe records by document and target; see `probes`."""
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._reported: set[str] = set()
+        self._problems: dict[str, tuple[str, str]] = {}
+        """What is not well, by what it concerns: health and message."""
 
     # --- what the client can do ------------------------------------------------------------------------------------
 
@@ -114,16 +115,36 @@ class CompileLensServer(LanguageServer):
 
         def ended(done: asyncio.Task[Any]) -> None:
             self._tasks.discard(done)
-            if not done.cancelled() and done.exception() is not None:
-                log.error("%s failed", name, exc_info=done.exception())
-                self.status("error", f"{name} failed: {done.exception()}")
+            if done.cancelled():
+                return
+            error = done.exception()
+            if error is not None:
+                log.error("%s failed", name, exc_info=error)
+            self.report(f"task {name}", "error" if error else "ok", f"{name} failed: {error}")
 
         task.add_done_callback(ended)
         return task
 
-    def status(self, health: str, message: str = "") -> None:
+    def report(self, subject: str, health: str, message: str = "") -> None:
+        """Note how something is doing (a file, the settings, a task); the client hears when the whole changes."""
+        before = self._overall()
+        if health == "ok":
+            self._problems.pop(subject, None)
+        else:
+            self._problems[subject] = health, message
+        if self._overall() != before:
+            self.announce_status()
+
+    def announce_status(self) -> None:
         """Tell the client how the server as a whole is doing."""
+        health, message = self._overall()
         self.protocol.notify(STATUS, {"health": health, "message": message})
+
+    def _overall(self) -> tuple[str, str]:
+        """The worst health there is, and what all its subjects say."""
+        worst = "error" if any(health == "error" for health, _ in self._problems.values()) else "warning"
+        messages = [message for health, message in self._problems.values() if health == worst]
+        return (worst, "; ".join(messages)) if messages else ("ok", "")
 
     def use_interpreter(self, interpreter: tuple[str, ...], source: str) -> None:
         self.interpreter, self.interpreter_source = interpreter, source
@@ -140,7 +161,7 @@ class CompileLensServer(LanguageServer):
         self.settings, problems = read_settings(values if isinstance(values, dict) else None)
         for problem in problems:
             log.warning("%s", problem)
-        self.status("warning" if problems else "ok", "; ".join(problems))
+        self.report("settings", "warning" if problems else "ok", "; ".join(problems))
 
     async def close(self) -> None:
         """End every child process."""
@@ -150,9 +171,7 @@ class CompileLensServer(LanguageServer):
         """Log an error in a handler, and show it once per kind as health; pygls would open a popup each time."""
         log.error("error in %s", source, exc_info=error)
         kind = type(error).__name__
-        if kind not in self._reported:
-            self._reported.add(kind)
-            self.status("error", f"{kind}: {error}")
+        self.report(f"handler {kind}", "error", f"{kind}: {error}")
 
 
 def path_of(uri: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from ..findings.scan import SCOPES
+from ..knowledge.versions import parse_version
+from ..rules.registry import RULES
 
 SEVERITIES = ("error", "warning", "information", "hint", "off")
 
@@ -54,6 +57,38 @@ class _Reader:
             return default
         return value
 
+    def seconds(self, key: str, default: float) -> float:
+        value = self.get(key, float, default)
+        if not 0 < value < math.inf:
+            self.problems.append(f"compileLens.{key}: {value!r} is no time above 0; using {default!r}")
+            return default
+        return value
+
+    def version(self, key: str) -> str:
+        value = self.get(key, str, "")
+        try:
+            return value if not value or parse_version(value) else ""
+        except ValueError:
+            self.problems.append(f"compileLens.{key}: {value!r} is no version; using that of the interpreter")
+            return ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        values = self.get(key, list, [])
+        wrong = [value for value in values if not isinstance(value, str)]
+        if wrong:
+            self.problems.append(f"compileLens.{key}: {wrong[0]!r} is no text; left out")
+        return tuple(value for value in values if isinstance(value, str))
+
+    def codes(self, key: str) -> tuple[str, ...]:
+        """Codes of rules, or beginnings of them; one that fits no rule is left out."""
+        known: list[str] = []
+        for code in self.texts(key):
+            if code and any(rule.startswith(code.upper()) for rule in RULES):
+                known.append(code.upper())
+            else:
+                self.problems.append(f"compileLens.{key}: no rule has a code that begins with {code!r}; left out")
+        return tuple(known)
+
 
 def read_settings(values: Optional[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """Settings out of the client's answer, and a sentence for each value that could not be used."""
@@ -65,15 +100,15 @@ def read_settings(values: Optional[Mapping[str, Any]]) -> tuple[Settings, list[s
             del severity[key]
     settings = Settings(
         enable=reader.get("enable", bool, True),
-        select=tuple(map(str, reader.get("select", list, []))),
-        ignore=tuple(map(str, reader.get("ignore", list, []))),
+        select=reader.codes("select"),
+        ignore=reader.codes("ignore"),
         scope=reader.choice("scope", SCOPES, "regions"),
         severity=severity,
-        torch_version=reader.get("torchVersion", str, ""),
+        torch_version=reader.version("torchVersion"),
         code_lens=reader.get("codeLens.enable", bool, True),
-        backends=tuple(map(str, reader.get("probe.backends", list, []))),
+        backends=reader.texts("probe.backends"),
         device=reader.get("probe.device", str, "auto"),
-        timeout_s=reader.get("probe.timeoutSeconds", float, 120.0),
-        budget_s=reader.get("probe.budgetSeconds", float, 5.0),
+        timeout_s=reader.seconds("probe.timeoutSeconds", 120.0),
+        budget_s=reader.seconds("probe.budgetSeconds", 5.0),
     )
     return settings, reader.problems

@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Optional
 
 from .command import probe_command
@@ -46,8 +47,13 @@ class Job:
     request: JobRequest
     generation: int
     process: Optional[asyncio.subprocess.Process] = None
-    cancelled: bool = False
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is to end."""
     stderr: bytearray = field(default_factory=bytearray)
+
+    @property
+    def cancelled(self) -> bool:
+        return self.stopped.is_set()
 
 
 class Jobs:
@@ -57,6 +63,11 @@ class Jobs:
         self._running: dict[tuple[str, str], Job] = {}
         self._generation = 0
 
+    @cached_property
+    def _turn(self) -> asyncio.Lock:
+        """Made on the running loop, as Python 3.9 wants it."""
+        return asyncio.Lock()
+
     def running(self, path: Optional[str] = None) -> list[Job]:
         return [job for job in self._running.values() if path is None or job.request.path == path]
 
@@ -64,18 +75,34 @@ class Jobs:
         """Run one probe; every event goes to ``listener``. The ``done`` event, made up if the process dies without."""
         key = request.path, request.target
         older = self._running.get(key)
-        if older is not None:
-            await self.cancel(older)
         self._generation += 1
         job = Job(request, self._generation)
-        self._running[key] = job
+        self._running[key] = job  # before the older one ends, so that it sees that it is not the last
         try:
-            return await self._run(job, listener)
+            if older is not None:
+                await self.cancel(older)
+            if self._turn.locked():
+                listener({"type": "stage", "name": "waiting", "state": "start", "note": "another probe is running"})
+            return await self._in_turn(job, listener)
         finally:
             if self._running.get(key) is job:
                 del self._running[key]
 
+    async def _in_turn(self, job: Job, listener: Callable[[Event], None]) -> Event:
+        """One probe at a time: two that measure at once would slow each other down."""
+        turn = asyncio.ensure_future(self._turn.acquire())
+        stopped = asyncio.ensure_future(job.stopped.wait())
+        try:
+            await asyncio.wait({turn, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            return await self._run(job, listener) if turn.done() else _done("cancelled", "cancelled")
+        finally:
+            stopped.cancel()
+            if not turn.cancel():  # it was taken
+                self._turn.release()
+
     async def _run(self, job: Job, listener: Callable[[Event], None]) -> Event:
+        if job.cancelled:
+            return _done("cancelled", "cancelled")
         try:
             job.process = await asyncio.create_subprocess_exec(
                 *job.request.command(),
@@ -91,8 +118,13 @@ class Jobs:
         done: Optional[Event] = None
         stdout = job.process.stdout
         try:
+            if job.cancelled:  # while the process was being started
+                await self.cancel(job)
             while stdout is not None:
-                line = await stdout.readline()
+                try:
+                    line = await stdout.readline()
+                except ValueError:  # longer than any event
+                    return _done("crashed", "the probe wrote something that is no event")
                 if not line:
                     break
                 event = _parse(line)
@@ -115,7 +147,7 @@ class Jobs:
 
     async def cancel(self, job: Job) -> None:
         """End a job: its supervisor is asked to, then killed; the worker dies with it."""
-        job.cancelled = True
+        job.stopped.set()
         process = job.process
         if process is None or process.returncode is not None:
             return
