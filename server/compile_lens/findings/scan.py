@@ -12,6 +12,7 @@ from ..fixes.compile_site import wrap_offers
 from ..knowledge.versions import NEWEST, Version
 from ..rules.registry import RULES, rules_by_operation
 from ..rules.rule import Context, FileView, Hit, Place, Rule
+from ..semantics.examples import ExampleCall
 from ..semantics.frames import Frame
 from ..semantics.interpreter import Interpreter
 from ..semantics.operations import Operation
@@ -198,7 +199,7 @@ def _describe(value: Value) -> str:
     return getattr(value, "qualified_name", "")
 
 
-def _calls(interpreter: Interpreter, root: Value) -> Optional[list[tuple[object, object]]]:
+def _calls(interpreter: Interpreter, root: Value) -> Optional[list[ExampleCall]]:
     """Example calls that the file itself gives for a root: evaluated abstractly, never run.
 
     They belong to what the file defines and does not call itself, where the number of arguments fits.
@@ -208,17 +209,17 @@ def _calls(interpreter: Interpreter, root: Value) -> Optional[list[tuple[object,
         return None
     if entry.owner is not None and (entry.name != "forward" or id(entry.owner.node) in interpreter.contained):
         return None
+    parameters = entry.node.params
+    wanted = len([p for p in (*parameters.posonly_params, *parameters.params) if p.name.value != "self"])
     for provider in PROVIDERS:
         calls = interpreter.example_calls(provider)
         if calls is None:
             continue
-        wanted = len([p for p in entry.node.params.params if p.name.value != "self"])
-        fitting = [call for call in calls if len(call[0]) <= wanted or entry.node.params.star_arg]
-        if provider == "get_inputs":
-            everything = tuple(call[0][0] for call in calls if len(call[0]) == 1)
-            fitting = [(everything, {})] if len(everything) == len(calls) and everything else []
-        if fitting and fitting[0][0]:
-            return [(positional, keywords) for positional, keywords in fitting]
+        if provider == "get_inputs":  # the list of the arguments of one call
+            calls = [ExampleCall(tuple(value for call in calls for value in call.positional[:1]))]
+        fitting = [c for c in calls if c.positional and (len(c.positional) <= wanted or parameters.star_arg)]
+        if fitting:
+            return fitting
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Union as Either
 import libcst as cst
 
 from . import results
-from .attributes import read_attribute
+from .attributes import method_of, read_attribute
 from .calls import call_value
 from .frames import Block, Frame
 from .iteration import iterate
@@ -77,9 +77,14 @@ def test(frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNo
 
 
 def announce_branch(frame: Frame, node: cst.CSTNode, value: Value, kind: str, statement: cst.CSTNode) -> None:
-    """Announce a jump on every alternative of a value."""
+    """Announce a jump on every alternative of a value; an object's own ``__bool__`` is walked."""
     choices = options(value)
     for choice in choices:
+        if isinstance(choice, Instance) and isinstance(choice.cls, Class) and not choice.is_module:
+            method = method_of(choice.cls, "__bool__")
+            if method is not None:
+                bound = Function(method.node, method.module, method.scope, method.owner, choice)
+                frame.interpreter.call_function(frame, bound, (), {}, node)
         frame.interpreter.announce(Branch(node, frame, len(choices) == 1, choice, kind, statement))
 
 
@@ -119,16 +124,19 @@ def _concatenated(frame: Frame, node: cst.ConcatenatedString) -> Value:
 
 
 def _formatted(frame: Frame, node: cst.FormattedString) -> Value:
+    varying = False
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
-            announce_formatting(frame, part, evaluate(frame, part.expression))
-    return Text()
+            value = evaluate(frame, part.expression)
+            announce_formatting(frame, part.expression, value, "f-string!r" if part.conversion == "r" else "f-string")
+            varying = varying or (isinstance(value, Number) and value.origin == "varying")
+    return Text(varying)
 
 
-def announce_formatting(frame: Frame, node: cst.CSTNode, value: Value) -> None:
+def announce_formatting(frame: Frame, node: cst.CSTNode, value: Value, style: str) -> None:
     choices = options(value)
     for choice in choices:
-        frame.interpreter.announce(Formatting(node, frame, len(choices) == 1, choice))
+        frame.interpreter.announce(Formatting(node, frame, len(choices) == 1, choice, style))
 
 
 def _ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
@@ -190,7 +198,7 @@ def _binary(frame: Frame, node: cst.BinaryOperation) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if symbol == "%" and is_text(left):
         for value in right.items if isinstance(right, Sequence) and right.items else [right]:
-            announce_formatting(frame, node, value)
+            announce_formatting(frame, node, value, "%")
         return Text()
     return join_all(binary(symbol, function, a, b) for a in options(left) for b in options(right))
 
@@ -216,6 +224,8 @@ def binary(symbol: str, function: Callable[[Any, Any], Any], left: Value, right:
             return Sequence(left.kind, left.items + right.items)
         return Sequence(left.kind, None, join(left.element, right.element))
     if isinstance(left, Sequence) and symbol == "*":
+        if left.items is not None and isinstance(right, Const) and isinstance(right.value, int) and right.value <= 64:
+            return Sequence(left.kind, left.items * right.value)
         return Sequence(left.kind, None, left.element)
     if symbol == "+" and (is_text(left) or is_text(right)):
         return Text()

@@ -17,10 +17,11 @@ from ..text.source import Source
 from . import python_builtins
 from .attributes import external, method_of
 from .calls import instantiate
+from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate
 from .frames import Frame
 from .modules import SourceModule, dotted_name
-from .operations import Operation
+from .operations import ArgumentVaries, Operation
 from .parameters import from_annotation, from_default, used_as_tensors
 from .scopes import Scope
 from .statements import assign, body_of, execute
@@ -212,11 +213,11 @@ class Interpreter:
 
     # --- the second pass -------------------------------------------------------------------------------------------
 
-    def trace(self, root: Value, listener: Listener, arguments: Optional[list[tuple[Any, Any]]] = None) -> bool:
+    def trace(self, root: Value, listener: Listener, calls: Optional[list[ExampleCall]] = None) -> bool:
         """Walk a function, method or module as Dynamo would when it is compiled.
 
-        ``arguments``: calls to walk it with, as ``(positional, keywords)``; else the parameters say what they are.
-        False: the budget ended before the walk did.
+        ``calls``: example calls to walk it with; without any the parameters say what they are. False: the budget ended
+        before the walk did.
         """
         self._budget()
         self._summaries.clear()
@@ -224,11 +225,22 @@ class Interpreter:
         try:
             target = self.entry(root)
             if target is not None:
-                for positional, keywords in arguments or [((), {"**": UNKNOWN})]:
-                    self.call_function(None, target, tuple(positional), dict(keywords), None, root=True)
+                for call in merge(calls) if calls else [ExampleCall((), {"**": UNKNOWN})]:
+                    self._announce_variations(target, call)
+                    self.call_function(None, target, call.positional, dict(call.keywords), None, root=True)
         finally:
             self.listener = None
         return not self.exhausted
+
+    def _announce_variations(self, target: Function, call: ExampleCall) -> None:
+        frame = Frame(self, target.module, Scope(target.scope), target, traced=True)
+        parameters = [*target.node.params.posonly_params, *target.node.params.params]
+        if target.bound is not None:
+            parameters = parameters[1:]
+        for index, variation in call.variations.items():
+            if index < len(parameters):
+                parameter = parameters[index]
+                self.announce(ArgumentVaries(parameter.name, frame, True, parameter.name.value, variation))
 
     def entry(self, root: Value) -> Optional[Function]:
         """The function that runs when a root is called: ``forward`` of a module, ``__call__`` of an object."""
@@ -464,7 +476,7 @@ class Interpreter:
             elif name not in instance.cls.members:
                 instance.attributes[name] = from_annotation(annotation)
 
-    def example_calls(self, provider: str) -> Optional[list[tuple[tuple[Value, ...], dict[str, Value]]]]:
+    def example_calls(self, provider: str) -> Optional[list[ExampleCall]]:
         """Calls that a file's own ``inputs()`` or ``probe_inputs()`` describes, evaluated abstractly."""
         function = self.module.scope.names.get(provider)
         if not isinstance(function, Function):
@@ -472,28 +484,7 @@ class Interpreter:
         listener, self.listener = self.listener, None
         result = self.call_function(None, function, (), {}, None)
         self.listener = listener
-        return [as_call(item) for item in _calls(result)] or None
-
-
-def _calls(value: Value) -> list[Value]:
-    if isinstance(value, Sequence) and value.kind == "list" and value.items is not None:
-        return value.items
-    return [value] if isinstance(value, Sequence) and value.kind == "tuple" else []
-
-
-def as_call(value: Value) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """One call out of a tuple of arguments, or of ``(arguments, keywords)``."""
-    if isinstance(value, Sequence) and value.items is not None:
-        items = value.items
-        if (
-            len(items) == 2
-            and isinstance(items[1], Dictionary)
-            and isinstance(items[0], Sequence)
-            and items[0].kind == "tuple"
-        ):
-            return tuple(items[0].items or ()), {str(k): v for k, v in items[1].entries.items()}
-        return tuple(items), {}
-    return (), {"**": UNKNOWN}
+        return calls_of(result) or None
 
 
 def _returns(node: cst.CSTNode) -> Optional[cst.BaseExpression]:

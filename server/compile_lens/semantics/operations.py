@@ -86,6 +86,27 @@ class AttributeStore(Operation):
 
 
 @dataclass(frozen=True)
+class GlobalStore(Operation):
+    """A module-level name is assigned from inside a function."""
+
+    name: str
+    old: Value
+    value: Value
+    augmented: bool
+
+
+@dataclass(frozen=True)
+class ArgumentVaries(Operation):
+    """The example calls give a parameter values that Dynamo compiles for one by one.
+
+    ``variation``: ``dtype``, ``rank``, ``string``, ``length``, ``keys``, ``kind``.
+    """
+
+    name: str
+    variation: str
+
+
+@dataclass(frozen=True)
 class Iteration(Operation):
     """A loop or unpacking over a value."""
 
@@ -94,9 +115,10 @@ class Iteration(Operation):
 
 @dataclass(frozen=True)
 class Formatting(Operation):
-    """A value is formatted into a string (f-string, ``%``, ``str.format``)."""
+    """A value is formatted into a string. ``style``: ``f-string``, ``f-string!r``, ``%``, ``format``."""
 
     value: Value
+    style: str = "f-string"
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def text_method(frame: Frame, node: cst.Call, name: str, arguments: tuple[Value,
     if name == "format":
         for value in arguments:
             for option in options(value):
-                frame.interpreter.announce(Formatting(node, frame, True, option))
+                frame.interpreter.announce(Formatting(node, frame, True, option, "format"))
     if name == "join" and arguments:
         iterate(frame, node, arguments[0])
     if name in ("split", "rsplit", "splitlines", "partition"):

@@ -13,7 +13,7 @@ from .frames import RESUMABLE_CONTEXTS, Block, Frame
 from .iteration import element_of, iterate
 from .modules import dotted_name
 from .narrowing import narrow
-from .operations import AttributeStore, ContextEntered, Subscript
+from .operations import AttributeStore, ContextEntered, GlobalStore, Subscript
 from .parameters import from_annotation
 from .scopes import Scope, join_names, same_names
 from .values import (
@@ -101,6 +101,11 @@ def _augmented(frame: Frame, node: cst.AugAssign) -> None:
         result = old
     if isinstance(node.target, cst.Attribute):
         store_attribute(frame, node.target, result, old, augmented=True)
+    elif isinstance(node.target, cst.Name) and node.target.value in frame.scope.globals:
+        frame.interpreter.announce(
+            GlobalStore(node.target, frame, True, node.target.value, old, result, augmented=True)
+        )
+        assign(frame, node.target, result)
     else:
         assign(frame, node.target, result)
 

@@ -46,7 +46,8 @@ class Const(Value):
 class Number(Value):
     """A Python number whose value is not known; Dynamo guards on it or makes it symbolic.
 
-    ``origin``: ``argument``, ``size`` (of a tensor), ``read`` (out of a tensor), ``computed``.
+    ``origin``: ``argument``, ``varying`` (an argument that the example calls change), ``size`` (of a tensor), ``read``
+    (out of a tensor), ``computed``.
     """
 
     kind: str = "int"
@@ -55,7 +56,9 @@ class Number(Value):
 
 @dataclass(frozen=True)
 class Text(Value):
-    """A string whose contents are not known."""
+    """A string whose contents are not known. ``varying``: another one at every call of the example inputs."""
+
+    varying: bool = False
 
 
 @dataclass(frozen=True)

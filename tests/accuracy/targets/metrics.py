@@ -7,11 +7,7 @@ from torchmetrics.functional.retrieval import retrieval_average_precision
 
 def scores(preds, target):
     relevant = target > 0
-    return (
-        r2_score(preds, target)
-        + spearman_corrcoef(preds, target)
-        + retrieval_average_precision(preds, relevant)
-    )
+    return r2_score(preds, target) + spearman_corrcoef(preds, target) + retrieval_average_precision(preds, relevant)
 
 
 def probe_inputs():
