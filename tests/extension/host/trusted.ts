@@ -48,7 +48,9 @@ describe('probe', () => {
     assert.deepEqual(probe?.arguments, [{ uri: sample.uri.toString(), target: 'step' }]);
   });
 
-  it('of the target at the cursor ends in the status bar with the server\'s own words', async () => {
+  it('of the target at the cursor ends in the status bar with the server\'s own words', async function () {
+    this.timeout(300_000);
+    assert.ok(await sample.save());
     const editor = await vscode.window.showTextDocument(sample);
     editor.selection = new vscode.Selection(5, 4, 5, 4);
     const state = await vscode.commands.executeCommand<ProbeState>('compileLens.probeAtCursor');
