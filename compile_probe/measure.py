@@ -136,7 +136,7 @@ class Timer:
                 if compiles.count() != compiled_before:
                     return rounds, True
                 now = time.perf_counter()
-                if now - reported >= REPORT_SECONDS:
+                if now - reported >= REPORT_SECONDS and len(rounds) >= LEAST_PAIRS:
                     seen = estimate.interval(estimate.thinned([one[0] / one[2] for one in rounds]))
                     report(len(rounds), seen)
                     reported = time.perf_counter()

@@ -95,9 +95,8 @@ class Terminal:
         for one in result["breaks"]:
             skipped = "; the whole frame runs eagerly" if one["frame_skipped"] else ""
             times = f" ({one['count']} times)" if one["count"] > 1 else ""
-            self._line(
-                f"  {_near(one['file'])}:{one['line']}: {one['gb_id'] or 'break'} {one['gb_type']}{times}{skipped}"
-            )
+            cause = f"{one['gb_id'] or 'break'} {one['gb_type'] or ''}".strip()
+            self._line(f"  {_near(one['file'])}:{one['line']}: {cause}{times}{skipped}")
             self._line(f"      {one['reason']}")
         for one in result["recompiles"]:
             self._line(f"  {_near(one['file'])}:{one['line']}: recompiled {one['function']} in call {one['call'] + 1}: "

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import time
+import traceback
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +51,10 @@ class Stream:
 def run(
     job: Job, variants: Sequence[str], *, timeout: float, observe_only: bool, sink: Sink, watch_stdin: bool = False
 ) -> int:
-    """Run the probe and return the exit code; the last event is ``done``."""
+    """Run the probe and return the exit code; the last event is ``done``.
+
+    It is for a process of its own: signals are taken over, and every child of the process ends with the run.
+    """
     cancel = Cancellation(watch_stdin)
     stream = Stream(sink, cancel)
     folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
@@ -60,6 +64,9 @@ def run(
     try:
         shared = Run(folder, marker, Limits.of(timeout), guardian.pid)
         outcome = _run(job, [] if observe_only else variants, shared, cancel, stream)
+    except Exception as error:  # a fault of ours: the reader still gets its one ``done``
+        traceback.print_exc()
+        outcome = Outcome("error", message=f"The probe itself failed: {type(error).__name__}: {error}.")
     finally:
         guardian.dismiss()
     stream.send("done", _done(job, outcome))

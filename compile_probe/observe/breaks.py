@@ -1,7 +1,7 @@
 """Sees graph breaks in the two funnels through which every one of them passes.
 
-Seen on 2.13 and 2.7.1: ``symbolic_convert.InstructionTranslatorBase.log_graph_break``, called for every break that the
-symbolic interpreter survives, and ``convert_frame.ConvertFrameAssert.__call__``, out of which those come that it does
+Seen on 2.13: ``symbolic_convert.InstructionTranslatorBase.log_graph_break``, called for every break that the symbolic
+interpreter survives, and ``convert_frame.ConvertFrameAssert.__call__``, out of which those come that it does
 not survive (generators, limits). ``exc.Unsupported.__init__`` is wrapped as well: a break that happens while another
 is handled keeps the stack of the first, and only the first names the cause. On 2.5.1 ``log_graph_break`` is absent.
 """
@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 
 from torch._dynamo import convert_frame, exc, symbolic_convert
 
+from . import old_breaks
 from .patches import Patches
 from .recorder import Recorder
 from .records import Frame, GraphBreak
@@ -35,12 +36,14 @@ def install(patches: Patches, recorder: Recorder) -> None:
         _stamping_cause,
         "a break caused by another one shows its last cause, not its first",
     )
-    patches.wrap(
+    funnel = patches.wrap(
         symbolic_convert.InstructionTranslatorBase,
         "log_graph_break",
         functools.partial(_watching_log, recorder),
-        "graph breaks are taken from Dynamo's record of why each graph ended, without hints",
+        "graph breaks are taken from Dynamo's record of why each graph ended, without type and hints",
     )
+    if not funnel:
+        old_breaks.install(patches, recorder)
     patches.wrap(
         convert_frame.ConvertFrameAssert,
         "__call__",
@@ -132,7 +135,9 @@ def _describe(error: Any, effect: str, code: Any) -> GraphBreak:
         causes = [(getattr(error, "gb_type", None), str(getattr(error, "msg", error)))]
     gb_type, text = causes[0]
     first_line = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    gb_type = gb_type or (first_line if gb_id_of(first_line) else type(error).__name__)
+    if not gb_type:  # up to 2.8 an exception does not carry it, but the text begins with it
+        structured = bool(_EXPLANATION.search(text))
+        gb_type = first_line if structured or gb_id_of(first_line) else None
 
     stack = user_stack(inner or ())
     if not stack:

@@ -1,7 +1,7 @@
 """Sees recompiles with the guard that failed.
 
-Seen on 2.13, 2.7.1 and 2.5.1: ``convert_frame.get_and_maybe_log_recompilation_reasons(cache_entries, frame, ...)``,
-called for each frame about to be compiled again; it returns one text for each cache entry that did not fit.
+Seen on 2.13: ``convert_frame.get_and_maybe_log_recompilation_reasons(cache_entries, frame, ...)``, called for each
+frame about to be compiled again; it returns one text for each cache entry that did not fit. On 2.5.1 its name has no s.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ _PLACE = re.compile(r"\s*#\s*(\S+):(\d+) in \S+\s*$")
 
 def install(patches: Patches, recorder: Recorder) -> None:
     """Wrap the function that finds out why a frame is compiled again."""
-    patches.wrap(
-        convert_frame,
-        "get_and_maybe_log_recompilation_reasons",
-        functools.partial(_watching, recorder),
-        "recompiles are not seen",
-    )
+    name = "get_and_maybe_log_recompilation_reasons"
+    if not hasattr(convert_frame, name):
+        name = name[:-1]
+    patches.wrap(convert_frame, name, functools.partial(_watching, recorder), "recompiles are not seen")
 
 
 def _watching(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:

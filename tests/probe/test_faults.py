@@ -237,8 +237,8 @@ def test_hanging_stage_is_a_timeout_with_a_remedy(tmp_path: Path) -> None:
 
 def test_memory_of_the_tree_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that uses more than its share is stopped; the share is lowered here, so that no machine is filled."""
-    from compile_probe import supervise  # noqa: PLC0415  (the limit is a constant of the module)
-    from compile_probe.job import MARKER, Job  # noqa: PLC0415
+    from compile_probe import supervise
+    from compile_probe.job import MARKER, Job
 
     target = hanging(tmp_path)
     file, _, name = target.rpartition("::")
@@ -323,7 +323,7 @@ def test_runs_as_a_folder_that_is_not_installed(tmp_path: Path) -> None:
     ended = run(target, "--observe-only")
     assert ended.done["status"] == "ok", ended.done
     text = "".join(one["text"] for one in ended.of("log") if one["stream"] == "stdout")
-    import json  # noqa: PLC0415  (next to its only use)
+    import json
 
     name, path, argv, check, package = json.loads(text)
     assert name == "target"

@@ -137,7 +137,7 @@ def test_training_goes_backward_and_inference_does_not() -> None:
 
 
 def test_hooks_are_gone_afterwards() -> None:
-    from torch._dynamo import convert_frame, exc, symbolic_convert  # noqa: PLC0415  (private, for this test only)
+    from torch._dynamo import convert_frame, exc, symbolic_convert
 
     before = (
         symbolic_convert.InstructionTranslatorBase.starts_line,
@@ -156,7 +156,7 @@ def test_hooks_are_gone_afterwards() -> None:
 
 
 def test_absent_private_api_is_noted_and_the_rest_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._dynamo import symbolic_convert  # noqa: PLC0415  (private, for this test only)
+    from torch._dynamo import symbolic_convert
 
     monkeypatch.delattr(symbolic_convert.InstructionTranslatorBase, "starts_line", raising=True)
     monkeypatch.setattr(symbolic_convert.InstructionTranslatorBase, "__getattr__", _no_starts_line, raising=False)
