@@ -58,7 +58,7 @@ def resolve(job: Job, module: Any, file: Path) -> Prepared:
     """
     text = read_source(file)
     device = devices.choose(job.device)
-    notes: list[str] = []
+    notes: list[str] = _settings_in_force(module)
     name = job.target[:-2] if job.target.endswith("()") else job.target
     found, owner = find_target(module, name, file)
     seed_generators(0)
@@ -143,6 +143,20 @@ def _call_all(prepared: Prepared) -> float:
             prepared.device.synchronize()
             seconds = time.perf_counter() - begin
     return seconds
+
+
+def _settings_in_force(module: Any) -> list[str]:
+    """Put a module's ``CONFIG`` into force if it is one of Dynamo's: a dict with nothing but names of its settings."""
+    settings: Any = getattr(module, "CONFIG", None)
+    config: Any = torch._dynamo.config
+    if not isinstance(settings, dict) or not settings:
+        return []
+    named = cast("dict[Any, Any]", settings)
+    if not all(isinstance(name, str) and hasattr(config, name) for name in named):
+        return []
+    for name, value in named.items():
+        setattr(config, name, value)
+    return [f"CONFIG of the file is in force: torch._dynamo.config has {named}."]
 
 
 def _target_error(error: BaseException, file: Path) -> TargetError:

@@ -1,0 +1,184 @@
+"""From a file to a target that can be called: factories, methods, compiled targets, and the target's own failures."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import torch
+
+from compile_probe import preparing
+from compile_probe.errors import NeedsInputsError, TargetError, TargetMemoryError, UsageError
+from compile_probe.job import Job
+from compile_probe.preparing import Prepared
+
+Prepare = Callable[..., Prepared]
+
+
+@pytest.fixture
+def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+
+    def prepare(text: str, target: str, **options: Any) -> Prepared:
+        path = tmp_path / "target.py"
+        path.write_text("import torch\nfrom torch import nn\n" + textwrap.dedent(text))
+        job = Job(file=str(path), target=target, device="cpu", **options)
+        module, file = preparing.load(job)
+        return preparing.resolve(job, module, file)
+
+    yield prepare
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+FACTORY = """
+    def make():
+        scale = 3
+        return lambda x: x * scale
+    def inputs():
+        return [(torch.ones(2),), (torch.ones(3),)]
+"""
+
+
+@pytest.mark.parametrize("target", ["make", "make()"])
+def test_factory_is_called_and_what_it_returns_is_the_target(prepare: Prepare, target: str) -> None:
+    found = prepare(FACTORY, target, inputs="inputs")
+    assert [tuple(args[0].shape) for args, _ in found.calls] == [(2,), (3,)]
+    assert float(found.subject.target(torch.ones(1))) == 3.0
+
+
+def test_function_without_parameters_is_itself_if_its_inputs_have_no_arguments(prepare: Prepare) -> None:
+    found = prepare("def f():\n    return torch.ones(2)\ndef probe_inputs():\n    return ((), {})\n", "f")
+    assert found.calls == (((), {}),)
+    assert found.subject.target().shape == (2,)
+
+
+NET = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.drop = nn.Dropout()
+        def forward(self, x):
+            return self.drop(x)
+        # probe: y=f32[3]
+        def encode(self, y):
+            return y + 1
+    def get_inputs():
+        return [torch.ones(2)]
+    net = Net()
+    fast = torch.compile(net)
+    @torch.compile
+    def step(x):
+        return x - 1
+    def steps():
+        return torch.ones(4)
+"""
+
+
+def test_methods_instances_and_compiled_targets(prepare: Prepare) -> None:
+    assert prepare(NET, "Net.forward").inputs.source == "get_inputs"
+    method = prepare(NET, "Net.encode")
+    assert (method.inputs.source, method.subject.target.__name__) == ("comment", "encode")
+    assert prepare(NET, "net").inputs.source == "get_inputs"
+    for target, options in (("fast", {}), ("step", {"inputs": "steps"})):
+        found = prepare(NET, target, **options)
+        assert "already compiled" in found.notes[0]
+        assert not hasattr(found.subject.target, "_torchdynamo_orig_callable")
+
+
+def test_mode_sets_modules_and_gradients(prepare: Prepare) -> None:
+    evaluated, trained = prepare(NET, "Net"), prepare(NET, "Net", mode="train")
+    assert evaluated.subject.module is not None and not evaluated.subject.module.training
+    assert trained.subject.module is not None and trained.subject.module.training
+
+
+def test_inputs_are_the_same_in_every_worker(prepare: Prepare) -> None:
+    text = "def f(x):\n    return x\ndef probe_inputs():\n    return torch.randn(5)\n"
+    assert torch.equal(prepare(text, "f").calls[0][0][0], prepare(text, "f").calls[0][0][0])
+
+
+def test_target_that_calls_backward_gets_gradients(prepare: Prepare) -> None:
+    text = """
+        weight = torch.ones(2, requires_grad=True)
+        def step(x):
+            loss = (weight * x).sum()
+            loss.backward()
+            return loss.detach()
+        def probe_inputs():
+            return torch.ones(2)
+    """
+    found = prepare(text, "step")
+    assert found.subject.grad is False
+    preparing.call_eagerly(found)
+    assert found.subject.grad is True
+
+
+def test_failures_of_the_target_have_stage_and_line(prepare: Prepare) -> None:
+    text = """
+        def wrong(x):
+            return x @ torch.ones(3)
+        def greedy(x):
+            raise MemoryError
+        def probe_inputs():
+            return torch.ones(2)
+    """
+    with pytest.raises(TargetError) as caught:
+        preparing.call_eagerly(prepare(text, "wrong"))
+    assert (caught.value.stage, caught.value.line) == ("eager", 5)
+    with pytest.raises(TargetMemoryError):
+        preparing.call_eagerly(prepare(text, "greedy"))
+
+
+def test_missing_names_and_inputs_say_so(prepare: Prepare) -> None:
+    with pytest.raises(UsageError, match="nothing"):
+        prepare("def f(x): ...\n", "nothing")
+    with pytest.raises(UsageError, match="cannot be called"):
+        prepare("value = 3\n", "value")
+    with pytest.raises(NeedsInputsError):
+        prepare("def f(x): ...\n", "f")
+    with pytest.raises(UsageError, match="--inputs absent"):
+        prepare("def f(x): ...\n", "f", inputs="absent")
+
+
+def test_settings_of_the_file_are_in_force(prepare: Prepare) -> None:
+    text = "CONFIG = {}\ndef f(x):\n    return x\ndef probe_inputs():\n    return 1\n"
+    before = torch._dynamo.config.allow_unspec_int_on_nn_module
+    try:
+        named = "allow_unspec_int_on_nn_module"
+        assert prepare(text.format({named: not before}), "f").notes
+        assert torch._dynamo.config.allow_unspec_int_on_nn_module is not before
+    finally:
+        torch._dynamo.config.allow_unspec_int_on_nn_module = before
+    assert prepare(text.format({named: True, "width": 8}), "f").notes == ()
+
+
+def test_sibling_imports_work_and_hide_no_standard_module(prepare: Prepare, tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "sibling.py").write_text("VALUE = 7\n")
+    (tmp_path / "statistics.py").write_text("raise RuntimeError('hides the standard module')\n")
+    text = """
+        import statistics
+        import sibling
+        from .sibling import VALUE
+        def f(x):
+            return statistics.mean([x, VALUE])
+        def probe_inputs():
+            return 1
+    """
+    assert prepare(text, "f").subject.target(7) == 7
+
+
+def test_inputs_are_described_by_name(prepare: Prepare) -> None:
+    text = """
+        def f(x, sizes, *, name="a"): ...
+        def probe_inputs():
+            return (torch.ones(2, 3, dtype=torch.int64), [torch.ones(1), 2]), {"name": "b"}
+    """
+    found = prepare(text, "f")
+    assert preparing.describe_call(found.subject, found.calls[0]) == "x=i64[2,3] sizes=[f32[1], 2] name='b'"
