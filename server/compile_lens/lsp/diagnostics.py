@@ -172,17 +172,19 @@ def register(server: CompileLensServer) -> None:
         found = findings_at(ls, document, params.position)
         if not found:
             return None
-        parts = [describe(finding) for finding in found]
+        parts = [describe(finding, ls.locale) for finding in found]
         place = to_range(document.source, found[0].range, ls.encoding)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)), place)
 
 
-def describe(finding: Finding) -> str:
-    """Markdown for a hover: the finding, why Dynamo does that, what to write instead."""
-    lines = [f"**{finding.code}** {finding.message}"]
+def describe(finding: Finding, locale: str = "en") -> str:
+    """Markdown for a hover: why Dynamo does that, what to write instead; editors show the message themselves."""
     rule = RULES.get(finding.code)
-    if rule is not None:
-        lines.append(rule.explanation.strip())
+    if rule is None:
+        lines = [f"**{finding.code}** {finding.message}"]
+    else:
+        summary = rule.summary.in_locale(locale)
+        lines = [f"**{finding.code} {finding.name}**: {summary}", rule.explanation.strip()]
     if finding.gb_types:
         lines.append("Dynamo: " + ", ".join(f"*{name}*" for name in finding.gb_types))
     return "\n\n".join(lines)

@@ -67,7 +67,7 @@ class Record:
             "status": self.status,
             "text": wording.short(self.result, status, locale),
             "detail": wording.detail(self.result, status, self.message, locale),
-            "message": self.message or wording.failed_check(self.result or {}, locale),
+            "message": self.message or wording.unmeasured(self.result or {}, locale),
             "result": self.result,
         }
 

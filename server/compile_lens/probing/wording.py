@@ -46,7 +46,7 @@ def lens(result: Result, status: str, message: Optional[str], locale: str) -> st
     broken = f"{breaks} 处图中断" if zh else f"{breaks} break{'' if breaks == 1 else 's'}"
     measurement = best(result) if status == "ok" else None
     if measurement is None:
-        why = message or failed_check(result, locale) or ("未实测" if zh else "not measured")
+        why = message or unmeasured(result, locale) or ("未实测" if zh else "not measured")
         return f"{why.splitlines()[0][:90]}" + (f", {broken}" if result.get("breaks") is not None else "")
     parts = [
         f"{device(result)}: eager {milliseconds(measurement.get('eager_ms'))}",
@@ -55,8 +55,9 @@ def lens(result: Result, status: str, message: Optional[str], locale: str) -> st
         str(measurement.get("variant")),
         broken,
     ]
-    if measurement.get("verdict") not in ("faster", "slower"):
-        parts[2] += f" ({short(result, status, locale).partition(' ')[2]})"
+    if measurement.get("verdict") not in ("faster", "slower"):  # no ratio to quote
+        interval = f"[{measurement['low']:.2f}-{measurement['high']:.2f}]"
+        parts[2] = f"{short(result, status, locale).partition(' ')[2]} {interval}"
     if measurement.get("compile_s") is not None:
         parts.append(f"{'编译' if zh else 'compile'} {measurement['compile_s']:.1f} s")
     calls = measurement.get("break_even_calls")
@@ -74,6 +75,13 @@ def failed_check(result: Result, locale: str) -> Optional[str]:
             else "results differ from eager: no speed-up shown"
         )
     return None
+
+
+def unmeasured(result: Result, locale: str) -> Optional[str]:
+    """Why a run that went well gave no ratio."""
+    if any(m.get("verdict") == "recompiled" for m in result.get("measurements") or ()):
+        return "每次调用都重编译，未计时" if locale.startswith("zh") else "compiled again and again: not timed"
+    return failed_check(result, locale)
 
 
 def detail(result: Optional[Result], status: str, message: Optional[str], locale: str) -> str:
