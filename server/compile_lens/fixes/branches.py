@@ -15,14 +15,13 @@ from .imports import torch_name
 def where_instead(
     module: SourceModule, statement: Optional[cst.CSTNode], node: cst.CSTNode, locate: Locate, locale: str
 ) -> list[Fix]:
-    """``a if t else b``, and ``if t: y = a`` / ``else: y = b`` (or ``return``), as ``torch.where(t, a, b)``.
+    """``if t: y = a`` / ``else: y = b`` (or ``return``) as ``torch.where(t, a, b)``.
 
     Both sides are computed then, and must be tensors or numbers of one shape; so the fix is not safe.
     """
-    if not isinstance(statement, cst.If) or statement.test is not node:
+    if not isinstance(statement, cst.If) or statement.test is not node or not isinstance(statement.orelse, cst.Else):
         return []
-    sides = _one_line(statement.body), _one_line(getattr(statement.orelse, "body", None))
-    then, other = sides
+    then, other = _one_line(statement.body), _one_line(statement.orelse.body)
     if then is None or other is None:
         return []
     code = module.tree.code_for_node
@@ -33,13 +32,17 @@ def where_instead(
         targets = [code(side.targets[0].target) for side in (then, other)]
         if len(then.targets) == len(other.targets) == 1 and targets[0] == targets[1]:
             prefix, values = f"{targets[0]} = ", (then.value, other.value)
-    if prefix is None or any(isinstance(value, (cst.Tuple, cst.Yield)) for value in values):
+    if prefix is None or any(isinstance(value, (cst.Tuple, cst.Yield, cst.GeneratorExp)) for value in values):
         return []
-    place = locate([statement]).get(id(statement))
-    if place is None or any(line.comment for line in _comments(statement)):
-        return []
+    ranges = locate([statement, node, *values])
+    place = ranges.get(id(statement))
+    if place is None or not module.source.text.startswith("if", module.source.offset(place.start)):
+        return []  # an ``elif`` belongs to the statement above
+    if any(_has_comment(part) for part in (statement.body, statement.orelse, node)):
+        return []  # the rewrite would lose it
     torch, imports = torch_name(module)
-    text = f"{prefix}{torch}.where({code(node).strip()}, {code(values[0]).strip()}, {code(values[1]).strip()})"
+    condition, *sides = (module.source.between(ranges[id(part)]) for part in (node, *values))
+    text = f"{prefix}{torch}.where({condition}, {sides[0]}, {sides[1]})"
     title = (
         "改用 `torch.where`（两边都会计算）" if locale.startswith("zh") else "Use `torch.where` (computes both sides)"
     )
@@ -57,10 +60,5 @@ def _one_line(body: object) -> Optional[cst.BaseSmallStatement]:
     return line if isinstance(line, cst.BaseSmallStatement) else None
 
 
-def _comments(statement: cst.If) -> list[cst.EmptyLine]:
-    """Comment lines inside, which the rewrite would lose."""
-    lines: list[cst.EmptyLine] = []
-    for suite in (statement.body, getattr(statement.orelse, "body", None)):
-        for line in getattr(suite, "body", ()):
-            lines += getattr(line, "leading_lines", ())
-    return lines
+def _has_comment(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Comment) or any(map(_has_comment, node.children))

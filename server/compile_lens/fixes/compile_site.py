@@ -15,6 +15,9 @@ from .guard import Locate
 from .imports import torch_name
 
 
+_NOTHING = cst.SimpleWhitespace("")
+
+
 def _title(locale: str, en: str, zh: str) -> str:
     return zh if locale.startswith("zh") else en
 
@@ -55,7 +58,7 @@ def move_to_construction(
         return []
     call = decorator.decorator
     arguments = ", ".join(
-        module.tree.code_for_node(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT)).strip()
+        module.tree.code_for_node(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=_NOTHING))
         for argument in (call.args if isinstance(call, cst.Call) else ())
     )
     line = ranges[id(decorator)]

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ..semantics.modules import SourceModule, dotted_name
 from ..semantics.values import External
+from ..text.positions import locate
 from ..text.source import Position, Source
 from .edit import Edit, insertion
 
@@ -47,8 +48,8 @@ def import_place(module: SourceModule) -> Position:
         if not docstring and not future:
             break
         skip = index + 1
-    if skip == 0:
-        head = "".join(module.tree.code_for_node(line) for line in module.tree.header)
-    else:
-        head = module.tree.with_changes(body=module.tree.body[:skip], footer=()).code
+    if skip:
+        last = module.tree.body[skip - 1]
+        return Position(locate(module.tree, [last], module.source)[id(last)].end.line + 1, 0)
+    head = "".join(module.tree.code_for_node(line) for line in module.tree.header)
     return Position(len(Source("", head).line_starts) - 1, 0)

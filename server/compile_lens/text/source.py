@@ -70,6 +70,10 @@ class Source:
             return len(self.text)
         return min(self.line_starts[position.line] + position.column, len(self.text))
 
+    def between(self, place: Range) -> str:
+        """The text in a range."""
+        return self.text[self.offset(place.start) : self.offset(place.end)]
+
     def position(self, offset: int) -> Position:
         """Position of an offset (characters)."""
         line = bisect_right(self.line_starts, offset) - 1
