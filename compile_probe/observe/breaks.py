@@ -1,20 +1,20 @@
 """Sees graph breaks in the two funnels through which every one of them passes.
 
 Seen on 2.13: ``symbolic_convert.InstructionTranslatorBase.log_graph_break``, called for every break that the symbolic
-interpreter survives, and ``convert_frame.ConvertFrameAssert.__call__``, out of which those come that it does
-not survive (generators, limits). ``exc.Unsupported.__init__`` is wrapped as well: a break that happens while another
-is handled keeps the stack of the first, and only the first names the cause. On 2.5.1 ``log_graph_break`` is absent.
+interpreter survives, and ``convert_frame.ConvertFrameAssert.__call__``, out of which those come that it does not
+survive (generators, limits). ``exc.Unsupported.__init__`` is wrapped as well: a break that happens while another is
+handled keeps the stack of the first, and only the first names the cause. On 2.7.1 and 2.5.1 ``log_graph_break`` is
+absent and ``old_breaks`` has to do.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any, Callable, Optional
 
 from torch._dynamo import convert_frame, exc, symbolic_convert
 
-from . import old_breaks
+from . import old_breaks, texts
 from .patches import Patches
 from .recorder import Recorder
 from .records import Frame, GraphBreak
@@ -24,8 +24,6 @@ from .stacks import function_name, is_user_file, user_stack
 _CAUSES = "_compile_probe_causes"
 _END_LINE = "_compile_probe_end_line"
 _NO_LINE = ("ecompile limit", "Attempt to trace generator")
-_HINT = re.compile(r"^ +Hint: (.*?)(?=^ +Hint: |^ *Developer debug context|\Z)", re.S | re.M)
-_EXPLANATION = re.compile(r"^ +Explanation: (.*?)(?=^ +Hint: |^ *Developer debug context|\Z)", re.S | re.M)
 
 
 def install(patches: Patches, recorder: Recorder) -> None:
@@ -134,10 +132,7 @@ def _describe(error: Any, effect: str, code: Any) -> GraphBreak:
     if not causes:
         causes = [(getattr(error, "gb_type", None), str(getattr(error, "msg", error)))]
     gb_type, text = causes[0]
-    first_line = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    if not gb_type:  # up to 2.8 an exception does not carry it, but the text begins with it
-        structured = bool(_EXPLANATION.search(text))
-        gb_type = first_line if structured or gb_id_of(first_line) else None
+    told = texts.read(text, gb_type)
 
     stack = user_stack(inner or ())
     if not stack:
@@ -151,15 +146,11 @@ def _describe(error: Any, effect: str, code: Any) -> GraphBreak:
         file=here.file,
         line=here.line,
         end_line=end_line,
-        gb_id=gb_id_of(gb_type),
-        gb_type=gb_type,
-        reason=_one_line(_EXPLANATION.findall(text)[:1]) or first_line,
-        hints=tuple(_one_line([hint]) for hint in _HINT.findall(text)),
+        gb_id=gb_id_of(told.gb_type),
+        gb_type=told.gb_type,
+        reason=told.reason or type(error).__name__,
+        hints=told.hints,
         effect=effect,
         count=1,
         stack=stack,
     )
-
-
-def _one_line(texts: list[str]) -> str:
-    return " ".join(" ".join(texts).split())

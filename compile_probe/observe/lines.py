@@ -1,7 +1,7 @@
 """Sees which source lines Dynamo interprets, and which frames it leaves alone.
 
-Seen on 2.13, 2.7.1 and 2.5.1: ``symbolic_convert.InstructionTranslatorBase.starts_line``. Seen on 2.13 only:
-``convert_frame.CatchErrorsWrapper._handle_skip``.
+Seen on 2.13, 2.7.1 and 2.5.1: ``symbolic_convert.InstructionTranslatorBase.starts_line``. Seen on 2.13 and absent on
+2.7.1: ``convert_frame.CatchErrorsWrapper._handle_skip``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sees graph breaks on a torch without ``log_graph_break``: less is told there, but file, line and reason are.
 
-Seen on 2.5.1: ``output_graph.GraphCompileReason``, made for every graph that ends, with ``graph_break`` true for those
-that a break ends; and ``exc.SkipFrame``, made for a frame with a break in a loop, whose text ends with the place.
+Seen on 2.7.1 and 2.5.1: ``output_graph.GraphCompileReason``, made for every graph that ends, with ``graph_break`` true
+for those that a break ends; and ``exc.SkipFrame``, made for a frame with a break in a loop, whose text ends with the
+place.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any, Callable, Optional
 
 from torch._dynamo import exc, output_graph
 
+from . import texts
 from .patches import Patches
 from .recorder import Recorder
 from .records import Frame, GraphBreak
+from .registry import gb_id_of
 from .stacks import user_stack
 
+_JUMP = "generic_jump Tensor"
 _LOOP = "graph break in a for/while loop"
 _PLACE = re.compile(r"<FrameSummary file (.+), line (\d+) in (.+)>")
 
@@ -72,7 +76,20 @@ def _add(recorder: Recorder, inner: Any, reason: str, effect: str) -> None:
     here: Optional[Frame] = stack[0] if stack else None
     if here is None:
         return
-    first_line = reason.strip().splitlines()[0] if reason.strip() else ""
+    if reason.startswith(_JUMP):
+        reason = f"a branch on a tensor's value ({reason})"
+    told = texts.read(reason)
     recorder.add_break(
-        GraphBreak(here.file, here.line, here.line, None, None, first_line, (), effect, 1, stack),
+        GraphBreak(
+            file=here.file,
+            line=here.line,
+            end_line=here.line,
+            gb_id=gb_id_of(told.gb_type),
+            gb_type=told.gb_type,
+            reason=told.reason,
+            hints=told.hints,
+            effect=effect,
+            count=1,
+            stack=stack,
+        )
     )

@@ -1,7 +1,8 @@
 """Sees recompiles with the guard that failed.
 
-Seen on 2.13: ``convert_frame.get_and_maybe_log_recompilation_reasons(cache_entries, frame, ...)``, called for each
-frame about to be compiled again; it returns one text for each cache entry that did not fit. On 2.5.1 its name has no s.
+Seen on 2.13 and 2.7.1: ``convert_frame.get_and_maybe_log_recompilation_reasons(cache_entries, frame, ...)``, called for
+each frame about to be compiled again; it returns one text for each cache entry that did not fit. On 2.5.1 its name has
+no s at the end.
 """
 
 from __future__ import annotations
