@@ -8,8 +8,3 @@ const server = await startServer({
   settings: { 'compileLens.interpreter': [PYTHON] },
 });
 console.log(`VS Code with Compile Lens: ${server.base}/?folder=${encodeURIComponent(server.folder)}\nEnd it with Ctrl-C.`);
-for (const name of ['SIGINT', 'SIGTERM']) {
-  process.once(name, () => {
-    void server.stop().then(() => process.exit(0));
-  });
-}

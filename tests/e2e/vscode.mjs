@@ -88,6 +88,9 @@ export async function startServer({ vsix = [VSIX], files = {}, settings = {}, en
     await until('the editor ends', () => processes().length === 0, 5_000).catch(() => signal(processes(), 'SIGKILL'));
     if (!process.env.KEEP) fs.rmSync(root, { recursive: true, force: true, maxRetries: 5 });
   };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(name, () => void stop().finally(() => process.exit(1))); // the editor is no part of our process group
+  }
   return { root, folder, base, processes, stop };
 }
 
