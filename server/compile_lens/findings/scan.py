@@ -19,7 +19,7 @@ from ..semantics.operations import Operation
 from ..semantics.values import UNKNOWN, Class, Const, Function, Instance, Partial, Value, options
 from ..text.errors import SourceError
 from ..text.parse import parse
-from ..text.positions import locate
+from ..text.positions import Locator
 from ..text.source import Position, Range, Source, read
 from .finding import Analysis, Finding, Offer, Site
 from .message import compose
@@ -261,18 +261,13 @@ def _assemble(
 ) -> Analysis:
     """Give everything its place in the text, compose messages, build fixes."""
     module, source = interpreter.module, interpreter.module.source
-    nodes = [record.hit.node for record in walk.records.values()] + [site.node for site in interpreter.sites]
-    ranges = locate(module.tree, nodes, source)
-
-    def find(wanted: list[cst.CSTNode]) -> dict[int, Range]:
-        missing = [node for node in wanted if id(node) not in ranges]
-        if missing:
-            ranges.update(locate(module.tree, missing, source))
-        return ranges
-
+    records = list(walk.records.values())
+    statements = [record.statement for record in records if record.statement is not None]
+    find = Locator(module.tree, source, parts_of=statements)
+    ranges = find([*(record.hit.node for record in records), *(site.node for site in interpreter.sites), *statements])
     suppressions = Suppressions(source)
     findings: list[Finding] = []
-    for record in walk.records.values():
+    for record in records:
         place = ranges.get(id(record.hit.node))
         if place is None:
             continue

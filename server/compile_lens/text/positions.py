@@ -6,7 +6,7 @@ code generation that watches a handful of nodes costs a fraction of it, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional
 
@@ -106,3 +106,32 @@ def _lost_columns(module: cst.Module, source: Source) -> dict[int, int]:
 
 def _shifted(position: Position, lost: dict[int, int]) -> Position:
     return Position(position.line, position.column + lost.get(position.line, 0))
+
+
+class Locator:
+    """Finds the ranges of nodes of one module, and remembers them: each look through the module costs as a parse does.
+
+    Fixes ask for the parts of the statements that they mend; with the first of them all are found.
+    """
+
+    def __init__(self, module: cst.Module, source: Source, parts_of: Iterable[cst.CSTNode] = ()) -> None:
+        self._module = module
+        self._source = source
+        self._whole = list(parts_of)
+        self._ranges: dict[int, Range] = {}
+
+    def __call__(self, nodes: Sequence[cst.CSTNode]) -> dict[int, Range]:
+        """Ranges by ``id``, of these nodes and of all that were asked for before."""
+        missing = [node for node in nodes if id(node) not in self._ranges]
+        if missing:
+            if self._ranges:
+                missing += [part for node in self._whole for part in _parts(node)]
+                self._whole.clear()
+            self._ranges.update(locate(self._module, missing, self._source))
+        return self._ranges
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for child in node.children:
+        yield child
+        yield from _parts(child)
