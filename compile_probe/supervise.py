@@ -190,7 +190,7 @@ class Supervision:
         for stream in (worker.stdout, worker.stderr):
             if stream is not None:
                 stream.close()
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:  # epoll refuses files and /dev/null as watched standard input
             selector.register(reading, selectors.EVENT_READ, "events")
             selector.register(self._cancel.wake, selectors.EVENT_READ, "wake")
             if self._cancel.watched is not None:

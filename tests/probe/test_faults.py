@@ -197,6 +197,10 @@ def test_cancel_ends_with_one_done(tmp_path: Path, started: list[Started]) -> No
         assert probe.left_behind() == []
 
 
+def test_watched_standard_input_that_is_empty_cancels_at_once(tmp_path: Path) -> None:
+    assert run(hanging(tmp_path), "--watch-stdin").done["status"] == "cancelled"
+
+
 def test_end_of_watched_standard_input_cancels(tmp_path: Path, started: list[Started]) -> None:
     probe = start(hanging(tmp_path), "--watch-stdin", stdin=subprocess.PIPE)
     started.append(probe)
