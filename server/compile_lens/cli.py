@@ -32,7 +32,7 @@ def main(arguments: Optional[list[str]] = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_ERROR
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        os._exit(EXIT_INTERRUPTED)  # the scanning thread may be in native code, which cannot be stopped
 
 
 def _parser() -> argparse.ArgumentParser:

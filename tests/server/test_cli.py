@@ -86,7 +86,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-# --- output and exit codes -----------------------------------------------------------------------------------------------
+# --- output and exit codes ---
 
 
 def test_json(check: Any, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_usage(arguments: list[str]) -> None:
     assert ended.value.code == 2
 
 
-# --- which files ---------------------------------------------------------------------------------------------------------
+# --- which files ---
 
 
 def test_folders(check: Any, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_one_bad_file_does_not_hide_the_others(check: Any, tmp_path: Path) -> No
 
 
 def test_a_fault_of_ours_does_not_hide_the_others(check: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from compile_lens.findings import report  # noqa: PLC0415
+    from compile_lens.findings import report
 
     real = report.scan_file
 
@@ -219,7 +219,7 @@ def test_a_fault_of_ours_does_not_hide_the_others(check: Any, tmp_path: Path, mo
     assert "CL102" in ran.out
 
 
-# --- bytes ---------------------------------------------------------------------------------------------------------------
+# --- bytes ---
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
                 assert len(ran.json) == 2
 
 
-# --- texts that are too much -----------------------------------------------------------------------------------------------
+# --- texts that are too much ---
 
 HEAD = "import torch\n\n@torch.compile\ndef f(x):\n    return x * x.sum().item()\n\n"
 
@@ -329,12 +329,12 @@ def test_many_lines(tmp_path: Path) -> None:
 
 def test_the_guard_refuses_no_real_file() -> None:
     """Over torch itself and the standard library: what is refused there would be missed by users."""
-    import sysconfig  # noqa: PLC0415
+    import sysconfig
 
-    import torch  # noqa: PLC0415
-    from compile_lens.text.errors import SourceError, UndecodableText, UnparsableText  # noqa: PLC0415
-    from compile_lens.text.parse import check_nesting  # noqa: PLC0415
-    from compile_lens.text.source import read  # noqa: PLC0415
+    import torch
+    from compile_lens.text.errors import SourceError, UndecodableText, UnparsableText
+    from compile_lens.text.parse import check_nesting
+    from compile_lens.text.source import read
 
     torch_folder = Path(torch.__file__).parent
     standard = Path(sysconfig.get_paths()["stdlib"])
@@ -352,7 +352,7 @@ def test_the_guard_refuses_no_real_file() -> None:
     assert [message for message in refused if "/test/" not in message and "/lib2to3/" not in message] == []
 
 
-# --- fixing ----------------------------------------------------------------------------------------------------------------
+# --- fixing ---
 
 FIXABLE = """\
 # 注释 😀
@@ -429,7 +429,7 @@ def test_fix_follows_a_link(check: Any, tmp_path: Path) -> None:
 def test_a_fix_that_would_break_the_file_is_not_written(
     check: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from compile_lens.findings import report  # noqa: PLC0415
+    from compile_lens.findings import report
 
     monkeypatch.setattr(report, "apply", lambda text, edits: text + "\n(")
     path = write(tmp_path / "m.py", FIXABLE)
@@ -438,7 +438,7 @@ def test_a_fix_that_would_break_the_file_is_not_written(
     assert path.read_text(encoding="utf-8") == FIXABLE
 
 
-# --- rule, pipes, interruption ---------------------------------------------------------------------------------------------
+# --- rule, pipes, interruption ---
 
 
 def test_rule(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def region(body: str, header: str = "import torch\n") -> str:
     return f"{header}\n@torch.compile\ndef f(x):\n{body}    return x\n"
 
 
-# --- only in eager mode ------------------------------------------------------------------------------------------------
+# --- only in eager mode ---
 
 GUARD = "if not torch.compiler.is_compiling():"
 
@@ -122,7 +122,7 @@ def test_no_guard_where_it_cannot_stand(body: str) -> None:
     assert fix_of(region(body), "CL104") is None
 
 
-# --- torch.where -------------------------------------------------------------------------------------------------------
+# --- torch.where ---
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_where_is_not_offered_where_it_would_lose_something(body: str) -> None:
     assert fix is None, applied(text, fix)
 
 
-# --- compile sites -----------------------------------------------------------------------------------------------------
+# --- compile sites ---
 
 NET = """\
 import torch
@@ -282,7 +282,7 @@ def test_wrap_imports_torch_first() -> None:
     assert result.startswith("import torch\nfrom torch import nn\n@torch.compile\n")
 
 
-# --- silencing ---------------------------------------------------------------------------------------------------------
+# --- silencing ---
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_skip_file_anywhere_but_in_strings() -> None:
     assert len(findings('"""# compile-lens: skip-file"""\n' + text)) == 1
 
 
-# --- imports -----------------------------------------------------------------------------------------------------------
+# --- imports ---
 
 
 @pytest.mark.parametrize(
@@ -377,10 +377,10 @@ def test_where_an_import_goes(before: str, after: str, newline: str) -> None:
     compile(result, "m.py", "exec")  # __future__ imports come first, or this fails
     assert offset <= len(before.replace("\n", newline)), "above the code"
     if before.startswith("#!"):
-        assert result.startswith(before.split("\n")[0])
+        assert result.startswith(before.split("\n", maxsplit=1)[0])
 
 
-# --- edits -------------------------------------------------------------------------------------------------------------
+# --- edits ---
 
 
 def _edit(start: int, end: int, text: str = "") -> Edit:

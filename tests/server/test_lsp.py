@@ -53,7 +53,7 @@ async def plain() -> AsyncIterator[Editor]:
         yield one
 
 
-# --- positions ---------------------------------------------------------------------------------------------------------
+# --- positions ---
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_findings_stand_on_their_text(editor: Editor, text: str, wanted: l
     editor.close(uri)
 
 
-# --- edits -------------------------------------------------------------------------------------------------------------
+# --- edits ---
 
 
 async def test_findings_follow_an_edit_at_once(editor: Editor) -> None:
@@ -213,7 +213,7 @@ async def test_texts_that_are_no_files(plain: Editor) -> None:
     plain.close(uri)
 
 
-# --- code actions ------------------------------------------------------------------------------------------------------
+# --- code actions ---
 
 FIXABLE = """\
 import torch
@@ -305,7 +305,7 @@ async def test_wrap_is_offered(editor: Editor) -> None:
     editor.close(uri)
 
 
-# --- code lenses -------------------------------------------------------------------------------------------------------
+# --- code lenses ---
 
 
 async def test_code_lenses(editor: Editor) -> None:
@@ -324,7 +324,7 @@ def plain_data(value: Any) -> Any:
     return {key: getattr(value, key) for key in ("uri", "target")} if not isinstance(value, dict) else value
 
 
-# --- settings ----------------------------------------------------------------------------------------------------------
+# --- settings ---
 
 
 async def test_settings_are_followed(editor: Editor) -> None:
@@ -396,7 +396,7 @@ async def test_settings_may_be_missing_or_no_object(plain: Editor) -> None:
     plain.close(uri)
 
 
-# --- probes that may not start -----------------------------------------------------------------------------------------
+# --- probes that may not start ---
 
 
 async def refused(editor: Editor, arguments: dict[str, Any]) -> str:
@@ -410,7 +410,7 @@ async def refused(editor: Editor, arguments: dict[str, Any]) -> str:
 
 
 def plain_state(value: Any) -> dict[str, Any]:
-    from .editor import plain as as_data  # noqa: PLC0415
+    from .editor import plain as as_data
 
     return as_data(value)
 
@@ -448,11 +448,11 @@ async def test_commands_with_nothing_to_do(plain: Editor, name: str) -> None:
     assert await plain.command(name, {"uri": "file:///nothing.py"}) == 0
 
 
-# --- large files -------------------------------------------------------------------------------------------------------
+# --- large files ---
 
 
 async def test_others_are_served_while_a_large_file_is_analysed(plain: Editor) -> None:
-    import torch  # noqa: PLC0415
+    import torch
 
     large = (Path(torch.__file__).parent / "nn" / "functional.py").read_text(encoding="utf-8")
     assert large.count("\n") > 7_000

@@ -105,7 +105,7 @@ def test_nothing_is_generated_for_no_nodes() -> None:
     assert locate(cst.parse_module("x = 1\n"), [], Source("x.py", "x = 1\n")) == {}
 
 
-# --- lines -----------------------------------------------------------------------------------------------------------
+# --- lines ---
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_offsets_are_clamped() -> None:
     assert source.offset(Position(1, 99)) == 5
 
 
-# --- units of the client -----------------------------------------------------------------------------------------------
+# --- units of the client ---
 
 UNITS = [
     ("abc", 2, {"utf-8": 2, "utf-16": 2, "utf-32": 2}),

@@ -272,7 +272,7 @@ async def test_saved_is_saved_whatever_the_bytes(editor: Editor, tmp_path: Path,
     editor.close(uri)
 
 
-# --- merging, without a probe ------------------------------------------------------------------------------------------
+# --- merging, without a probe ---
 
 TEXT = Source("m.py", "def f(x):\n    a = x.item()\n    print(\n        x)\n    return x\n")
 

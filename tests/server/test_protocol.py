@@ -13,6 +13,7 @@ from compile_lens.findings.scan import SCOPES
 from compile_lens.lsp import probes, server
 from compile_lens.lsp.settings import SEVERITIES, Settings, read_settings
 from compile_lens.text.source import Source
+
 from compile_probe import cli as probe_cli
 from compile_probe import events
 
@@ -49,7 +50,7 @@ def constants() -> dict[str, str]:
     return dict(re.findall(r"^export const (\w+) = '([^']+)'", TYPESCRIPT, re.MULTILINE))
 
 
-# --- editor and server -----------------------------------------------------------------------------------------------
+# --- editor and server ---
 
 
 def test_initialization_options() -> None:
@@ -128,7 +129,7 @@ def test_choices_are_the_same() -> None:
         assert f"`{choice}`" in section("1.4")
 
 
-# --- probe events ------------------------------------------------------------------------------------------------------
+# --- probe events ---
 
 
 def _sent_types() -> set[str]:
