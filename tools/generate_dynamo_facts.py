@@ -253,7 +253,9 @@ def main() -> None:
     table["torch"] = torch.__version__.split("+")[0]
     for name in names:
         command = [sys.executable, __file__, "--module", name]
-        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        run = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         try:
             text, _ = run.communicate(timeout=420)
         except subprocess.TimeoutExpired:

@@ -80,6 +80,34 @@ def returns(body: list[ast.stmt]) -> dict[str, str]:
     return {name: "|".join(kinds) for name, kinds in table.items()}
 
 
+INTEGERS = re.compile(r"^(_int|_size|int\b|SymInt|Size|_dispatchkey|Sequence\[(_int|int|SymInt))")
+
+
+def integer_parameters(body: list[ast.stmt], method: bool) -> dict[str, str]:
+    """By function name, a letter for each positional parameter: ``i`` where every overload wants an integer or size."""
+    table: dict[str, list[str]] = {}
+    for node in body:
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+            continue
+        letters = ""
+        for parameter in node.args.args[1:] if method else node.args.args:
+            text = ast.unparse(parameter.annotation) if parameter.annotation else ""
+            letters += "i" if INTEGERS.match(text) and "Tensor" not in text else "-"
+        if node.args.vararg is not None and node.args.vararg.annotation is not None:
+            text = ast.unparse(node.args.vararg.annotation)
+            letters += "i" * 6 if INTEGERS.match(text) else ""
+        table.setdefault(node.name, []).append(letters)
+    merged: dict[str, str] = {}
+    for name, overloads in table.items():
+        longest = max(map(len, overloads))
+        columns = ["".join(o[i] for o in overloads if i < len(o)) for i in range(longest)]
+        # An overload with a tensor in that place would take it.
+        letters = "".join("i" if set(column) == {"i"} else "-" for column in columns).rstrip("-")
+        if letters:
+            merged[name] = letters
+    return merged
+
+
 def stub(path: str) -> list[ast.stmt]:
     return ast.parse((TORCH / path).read_text(encoding="utf-8")).body
 
@@ -137,6 +165,12 @@ def main() -> None:
         "functions": dict(sorted(functions.items())),
         "methods": dict(sorted(returns(tensor.body).items())),
         "attributes": dict(sorted(attributes.items())),
+        "integer_parameters": {
+            **{f".{n}": v for n, v in integer_parameters(tensor.body, True).items()},
+            **{f"torch.{n}": v for n, v in integer_parameters(stub("_C/_VariableFunctions.pyi"), False).items()},
+            "torch.nn.functional.one_hot": "-i",
+            "torch.arange": "iii",
+        },
         "module_classes": module_classes(),
         "tags": operator_tags(),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ FLOOR = 0.74
 """Agreement that a change may not fall below; raise it when the scanner learns."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def statements(path: Path) -> dict[int, tuple[int, int]]:
     """First and last line of the innermost statement (of its header, if compound) around every line."""
     spans: dict[int, tuple[int, int]] = {}

@@ -6,8 +6,10 @@ under ``error_on_graph_break`` too; FIXED gives the results of INVALID.
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from compile_lens.findings.scan import Options, scan
@@ -63,6 +65,10 @@ def test_invalid_does_what_the_rule_says(rule: Rule, example: Example, load: Any
         module.assertion(captured_operations)
         assert scanned(example.code, rule), "the scanner does not see it"
         return
+    if rule.effect == "wrong-result":
+        assert not compiled_equals_eager(module, example), "the compiled code gives the right results"
+        assert scanned(example.code, rule), "the scanner does not see it"
+        return
     observation = observe(module, example)
     if rule.effect == "recompile":
         assert observation.recompiles, "it was compiled once only"
@@ -106,6 +112,9 @@ def test_fixed_runs_in_one_piece_with_equal_results(rule: Rule, example: Example
         assert not observation.recompiles
     assert not scanned_breaks(example.fixed)
     runs_without_break(load(example.fixed), example)
+    if rule.effect == "wrong-result":
+        assert compiled_equals_eager(load(example.fixed), example)
+        return
     same_results(load(example.code), load(example.fixed), rule, example)
 
 
@@ -116,6 +125,19 @@ def captured_operations(target: Any, *arguments: Any) -> int:
     with torch.no_grad():
         target(*arguments)
     return torch._dynamo.utils.counters["stats"]["calls_captured"]
+
+
+def compiled_equals_eager(module: Any, example: Example) -> bool:
+    """Are the results of compiled and eager calls from one seed on the same?"""
+    results = []
+    for target in (entry(module), torch.compile(entry(module), backend="eager")):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        numpy.random.seed(0)
+        random.seed(0)
+        with torch.no_grad():
+            results.append([target(*positional) for positional, _ in calls(module, example.calls)])
+    return all(torch.equal(a, b) for a, b in zip(*results))
 
 
 def runs_without_break(module: Any, example: Example) -> None:

@@ -10,18 +10,24 @@ def compose(rule: Rule, hit: Hit, skipped: bool, function: str, root: str, local
     zh = locale.lower().startswith("zh")
     parts = [hit.reason.in_locale(locale)]
     if rule.effect == "graph-break":
-        parts.append(_cost(skipped, function, root, zh))
+        parts.append(_cost(skipped, hit.resumes, function, root, zh))
     text = ("：" if zh else ": ").join(parts)
     if hit.remedy is not None:
         text += ("；" if zh else "; ") + hit.remedy.in_locale(locale)
     return text
 
 
-def _cost(skipped: bool, function: str, root: str, zh: bool) -> str:
+def _cost(skipped: bool, resumes: bool, function: str, root: str, zh: bool) -> str:
     inlined = bool(root) and root != function
     if skipped:
         whole = f"`{root}`" if inlined else f"`{function}`"
         return f"图中断，整个 {whole} 以 eager 方式运行" if zh else f"graph break, all of {whole} runs eagerly"
     if inlined:
         return f"在 `{root}` 中造成图中断" if zh else f"breaks the graph of `{root}`, which calls this"
+    if not resumes:
+        return (
+            f"图中断，`{function}` 的其余部分以 eager 方式运行"
+            if zh
+            else f"graph break, the rest of `{function}` runs eagerly"
+        )
     return "图中断，其余部分成为另一个图" if zh else "graph break, the rest becomes a second graph"

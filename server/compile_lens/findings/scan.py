@@ -87,7 +87,8 @@ class _Walk:
     def note(self, rule: Rule, hit: Hit, frame: Optional[Frame]) -> None:
         certainty = "candidate" if self.candidate else "certain" if hit.sure else "likely"
         breaks = rule.effect == "graph-break"
-        skipped = breaks and (hit.skips_frame or (frame is not None and frame.breaking_skips()))
+        first = frame is not None and frame.at_first_statement()
+        skipped = breaks and ((not hit.resumes and first) or (frame is not None and frame.breaking_skips()))
         key = rule.code, id(hit.node)
         old = self.records.get(key)
         if old is not None:

@@ -14,7 +14,6 @@ from .edit import Edit, Fix, insertion
 from .guard import Locate
 from .imports import torch_name
 
-
 _NOTHING = cst.SimpleWhitespace("")
 
 

@@ -7,7 +7,7 @@ Kinds: ``T`` a tensor, ``T,T`` a tuple, ``T*`` any number of tensors, ``bool``, 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Optional
 
@@ -200,3 +200,15 @@ def module_result(class_name: str) -> Optional[str]:
 def dynamic_shape_operators() -> frozenset[str]:
     """ATen operators whose output shape depends on the data (tag ``dynamic_output_shape``)."""
     return frozenset(_table()["tags"]["dynamic_output_shape"])
+
+
+@cache
+def function_integers(name: str) -> tuple[bool, ...]:
+    """For each positional parameter of a torch function: must it be a Python integer or size?"""
+    return tuple(kind == "i" for kind in _table()["integer_parameters"].get(name, ""))
+
+
+@cache
+def method_integers(name: str) -> tuple[bool, ...]:
+    """For each positional parameter of a Tensor method (without the tensor): must it be a Python integer or size?"""
+    return tuple(kind == "i" for kind in _table()["integer_parameters"].get(f".{name}", ""))

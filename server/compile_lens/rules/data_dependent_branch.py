@@ -20,12 +20,16 @@ _KINDS = {
     "and": Text("`and` between tensors asks for their data", "张量之间的 `and` 需要读取数据"),
     "or": Text("`or` between tensors asks for their data", "张量之间的 `or` 需要读取数据"),
     "not": Text("`not` of a tensor asks for its data", "对张量取 `not` 需要读取数据"),
+    "any": Text("`any()` over tensors asks for their data", "对张量使用 `any()` 需要读取数据"),
+    "all": Text("`all()` over tensors asks for their data", "对张量使用 `all()` 需要读取数据"),
     "comprehension": Text("comprehension filters on tensor data", "推导式按张量数据过滤"),
 }
 _REMEDIES = {
     "and": Text("use `&` or `torch.logical_and`", "改用 `&` 或 `torch.logical_and`"),
     "or": Text("use `|` or `torch.logical_or`", "改用 `|` 或 `torch.logical_or`"),
     "not": Text("use `torch.logical_not`", "改用 `torch.logical_not`"),
+    "any": Text("stack them and use `torch.any`", "先堆叠再使用 `torch.any`"),
+    "all": Text("stack them and use `torch.all`", "先堆叠再使用 `torch.all`"),
     "assert": Text("use `torch._assert_async` with a literal message", "改用带字面量消息的 `torch._assert_async`"),
 }
 _REMEDY = Text("use `torch.where` (or `torch.cond`)", "改用 `torch.where`（或 `torch.cond`）")

@@ -29,13 +29,13 @@ class DynamicShape(Rule):
     effect = "graph-break"
     summary = Text("result whose shape depends on the data", "结果形状依赖数据")
     explanation = """\
-`nonzero`, one-argument `where`, `unique`, `masked_select`, reading `x[mask]` with a boolean mask,
-`repeat_interleave` with a tensor, `one_hot` without `num_classes`: how many elements come out depends on the values,
-which Dynamo does not have. By default the graph ends there.
+`nonzero`, one-argument `where`, `unique`, `masked_select`, reading `x[mask]` with a boolean mask, `repeat_interleave`
+with a tensor, `one_hot` without `num_classes`: how many elements come out depends on the values, which Dynamo does
+not have. By default the graph ends there.
 
-Keep the full shape and select by value: `torch.where(mask, x, 0).sum()` instead of `x[mask].sum()`. Assigning a number
-under a mask (`x[mask] = 0`) is no problem. With `torch._dynamo.config.capture_dynamic_output_shape_ops = True` (and
-under `fullgraph=True` on recent torch) such operators become part of the graph.
+Keep the full shape and select by value: `torch.where(mask, x, 0).sum()` instead of `x[mask].sum()`. Assigning a
+number under a mask (`x[mask] = 0`) is no problem. With `torch._dynamo.config.capture_dynamic_output_shape_ops = True`
+(and under `fullgraph=True` on recent torch) such operators become part of the graph.
 """
     operations = (MethodCall, Call, Subscript)
     gb_types = (DYNAMIC, ONE_HOT)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..knowledge.skipped import HOST
+from ..knowledge.dynamo_facts import function_fact
+from ..knowledge.skipped import OUTPUT
 from ..semantics.operations import Call, Operation
+from ..semantics.values import NdArray, Tensor
 from .rule import Context, Example, Hit, Rule, Text
 
 _RANDOM = Text("draw with torch (`torch.rand`, `torch.randint`)", "改用 torch 抽样（`torch.rand`、`torch.randint`）")
@@ -27,7 +29,12 @@ Make the call outside and pass its result in. For random numbers draw a tensor: 
 `random.random()`, with `torch.where` instead of `if`.
 """
     operations = (Call,)
-    gb_types = (*sorted({gb for gb, _ in HOST.values()}),)
+    gb_types = (
+        "Attempted to call function marked as skipped",
+        "Unsupported method call",
+        "Failed to trace builtin operator",
+        "attempted to trace numpy function unsupported by PyTorch",
+    )
     invalid = (
         Example(
             """
@@ -107,12 +114,25 @@ def inputs():
     )
 
     def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
-        if isinstance(operation, Call) and operation.name in HOST:
-            name = operation.name
+        if not isinstance(operation, Call):
+            return
+        name = operation.name
+        if (
+            name.startswith(("torch.", "math.", "cmath."))
+            or name in OUTPUT
+            or ("." not in name and name not in _BUILTINS)
+        ):
+            return  # other rules know these better
+        fact = function_fact(name, any(isinstance(value, (Tensor, NdArray)) for value in operation.arguments))
+        if fact is not None:
             yield Hit(
                 operation.node,
                 Text(f"`{name}` is not traced", f"`{name}` 不会被追踪"),
                 _RANDOM if name.startswith("random.") else _REMEDY,
-                (HOST[name][0],),
+                (fact.gb_type,),
                 operation.sure,
+                resumes=not fact.frame_skipped,
             )
+
+
+_BUILTINS = frozenset({"input", "breakpoint", "exec", "open", "id", "hash", "globals", "locals", "compile"})

@@ -25,8 +25,8 @@ class HostOutput(Rule):
     effect = "graph-break"
     summary = Text("print, logging or warning in traced code", "被追踪代码中的 print、日志或警告")
     explanation = """\
-`print`, `warnings.warn` and the methods of a logger write for a person to read; a graph cannot do that. The graph ends
-before the call, Python makes it, and a second graph continues.
+`print`, `warnings.warn` and the methods of a logger write for a person to read; a graph cannot do that. The graph
+ends before the call, Python makes it, and a second graph continues.
 
 Move the call out of the compiled function, or keep it for eager runs only:
 

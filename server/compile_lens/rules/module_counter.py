@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..semantics.operations import AttributeStore, Operation
-from ..semantics.values import Instance, Union, number_kind, options
+import libcst as cst
+
+from ..semantics.operations import AttributeStore, GlobalStore, Operation
+from ..semantics.values import Class, Instance, Union, number_kind
 from .rule import Context, Example, Hit, Rule, Text
 
 
 class ModuleCounter(Rule):
-    """An integer attribute of a module is counted up in compiled code."""
+    """An integer that outlives the call (attribute, class attribute, global) is counted up in compiled code."""
 
     code = "CL201"
     name = "module-counter"
     effect = "recompile"
-    summary = Text("Python counter on a module", "模块上的 Python 计数器")
+    summary = Text("Python counter that compiled code changes", "编译代码修改的 Python 计数器")
     explanation = """\
-Dynamo treats integer attributes of a module as constants and guards on them. A counter that `forward` changes makes
+Dynamo treats integer attributes and globals as constants and guards on them. A counter that `forward` changes makes
 the guard fail at the next call: the function is compiled again every time, until the limit (8), and runs eagerly from
 then on.
 
-Make it a buffer (`self.register_buffer("steps", torch.zeros((), dtype=torch.long))` and `self.steps.add_(1)`), or count
-outside the compiled code.
+Make it a buffer (`self.register_buffer("steps", torch.zeros((), dtype=torch.long))` and `self.steps.add_(1)`), or
+count outside the compiled code.
 """
-    operations = (AttributeStore,)
+    operations = (AttributeStore, GlobalStore)
     invalid = (
         Example(
             """
@@ -71,6 +73,31 @@ def inputs():
 """,
             calls=4,
         ),
+        Example(
+            """
+import torch
+
+count = 0
+
+def f(x):
+    global count
+    count += 1
+    return x * 2
+
+def inputs():
+    return [(torch.ones(2, 4),) for _ in range(4)]
+""",
+            """
+import torch
+
+def f(x):
+    return x * 2
+
+def inputs():
+    return [(torch.ones(2, 4),) for _ in range(4)]
+""",
+            calls=4,
+        ),
     )
     valid = (
         Example(
@@ -99,11 +126,16 @@ def inputs():
     )
 
     def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
-        if not isinstance(operation, AttributeStore) or not isinstance(operation.receiver, Instance):
+        if isinstance(operation, AttributeStore):
+            receiver = operation.receiver
+            if not isinstance(receiver, (Instance, Class)) or (isinstance(receiver, Instance) and receiver.local):
+                return
+            counted = operation.augmented or _adds_to_itself(operation)
+        elif isinstance(operation, GlobalStore):
+            counted = operation.augmented
+        else:
             return
-        if operation.receiver.local or not operation.augmented or isinstance(operation.old, Union):
-            return
-        if {number_kind(value) for value in options(operation.old)} != {"int"}:
+        if not counted or isinstance(operation.old, Union) or number_kind(operation.old) != "int":
             return
         if number_kind(operation.value) not in ("int", None):
             return
@@ -117,3 +149,9 @@ def inputs():
             (),
             operation.sure,
         )
+
+
+def _adds_to_itself(operation: AttributeStore) -> bool:
+    """``self.n = self.n + 1``: is the new value computed from the old one?"""
+    expression = operation.expression
+    return isinstance(expression, cst.BinaryOperation) and expression.left.deep_equals(operation.node)

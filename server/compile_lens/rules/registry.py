@@ -6,16 +6,27 @@ from functools import lru_cache
 
 from ..semantics.operations import Operation
 from .compiled_forward import CompiledForward
+from .context_manager import ContextManager
 from .data_dependent_branch import DataDependentBranch
 from .data_dependent_operator import DataDependentOperator
 from .dynamic_shape import DynamicShape
+from .explicit_break import ExplicitBreak
+from .growing_container import GrowingContainer
 from .host_call import HostCall
 from .host_output import HostOutput
 from .module_counter import ModuleCounter
 from .never_compiled import NeverCompiled
+from .numpy_random import NumpyRandom
+from .parameter_construction import ParameterConstruction
+from .recurrent_layer import RecurrentLayer
 from .rule import EFFECTS, Rule
 from .scalar_read import ScalarRead
+from .specialised_number import SpecialisedNumber
 from .tolist import Tolist
+from .training_step import TrainingStep
+from .untraced_operator import UntracedOperator
+from .value_formatting import ValueFormatting
+from .varying_argument import VaryingArgument
 
 _CLASSES: tuple[type[Rule], ...] = (
     DataDependentBranch,
@@ -25,7 +36,18 @@ _CLASSES: tuple[type[Rule], ...] = (
     HostCall,
     DynamicShape,
     DataDependentOperator,
+    ContextManager,
+    RecurrentLayer,
+    ExplicitBreak,
+    TrainingStep,
+    ParameterConstruction,
+    UntracedOperator,
+    ValueFormatting,
     ModuleCounter,
+    SpecialisedNumber,
+    VaryingArgument,
+    GrowingContainer,
+    NumpyRandom,
     CompiledForward,
     NeverCompiled,
 )

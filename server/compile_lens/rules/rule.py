@@ -66,8 +66,8 @@ class Hit:
     remedy: Optional[Text] = None
     gb_types: tuple[str, ...] = ()
     sure: bool = True
-    skips_frame: bool = False
-    """Dynamo cannot resume behind it, wherever it stands: the whole function runs eagerly."""
+    resumes: bool = True
+    """Can Dynamo go on behind it? If not, what stands before it is compiled and the rest runs eagerly."""
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..knowledge import torch_api
 from ..semantics.operations import Call, MethodCall, Operation, Subscript
-from ..semantics.values import NdArray, Opaque, Sequence, Tensor
+from ..semantics.values import NdArray, Opaque, Sequence, Tensor, Value
 from .rule import Context, Example, Hit, Rule, Text
 
 ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
 OPERATOR = "Data dependent operator"
+SORT = "sort with non-constant keys"
+BUILTIN = "Failed to trace builtin operator"
 _REMEDY = Text("keep it a tensor", "保持为张量")
 
 
@@ -30,7 +33,7 @@ With `torch._dynamo.config.capture_scalar_outputs = True` (and under `fullgraph=
 becomes part of the graph.
 """
     operations = (MethodCall, Call, Subscript)
-    gb_types = (ITEM, OPERATOR)
+    gb_types = (ITEM, OPERATOR, SORT, BUILTIN)
     invalid = (
         Example(
             """
@@ -115,6 +118,51 @@ def inputs():
 import torch
 
 def f(x):
+    best = x.argmax()
+    return x[best] * 2  # breaks
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+def f(x):
+    best = x.argmax()
+    return x.index_select(0, best.unsqueeze(0)).squeeze(0) * 2
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+        ),
+        Example(
+            """
+import torch
+
+def f(x, lengths):
+    steps = torch.arange(lengths.max())  # breaks
+    return x + steps.sum()
+
+def inputs():
+    return [(torch.ones(4), torch.tensor([1, 3]))]
+"""
+        ),
+        Example(
+            """
+import torch
+
+def f(x):
+    return sorted([x.sum(), x.mean()])[0] * 2  # breaks
+
+def inputs():
+    return [(torch.ones(4),)]
+"""
+        ),
+        Example(
+            """
+import torch
+
+def f(x):
     total = 0.0
     for row in x:
         total += float(row.sum())  # breaks
@@ -154,6 +202,20 @@ def inputs():
     def _method(self, operation: MethodCall) -> Iterator[Hit]:
         if operation.method == "item" and isinstance(operation.receiver, (Tensor, NdArray)):
             yield self._hit(operation, "`.item()` reads a tensor", "`.item()` 读取张量数据", operation.receiver)
+        elif isinstance(operation.receiver, Tensor):
+            integers = torch_api.method_integers(operation.method)
+            yield from self._implicit(operation, operation.method, integers, operation.arguments)
+
+    def _implicit(
+        self, operation: Operation, name: str, integers: tuple[bool, ...], arguments: tuple[Value, ...]
+    ) -> Iterator[Hit]:
+        """A computed number given to torch as a size, a count or a dimension, which it must know while tracing."""
+        for wants_integer, value in zip(integers, arguments):
+            parts = value.items if isinstance(value, Sequence) and value.items else [value]
+            if wants_integer and any(_is_computed_number(part) for part in parts):
+                en, zh = f"`{name}` needs this computed number while tracing", f"`{name}` 在追踪时需要该计算结果"
+                yield self._hit(operation, en, zh, value, OPERATOR)
+                return
 
     def _call(self, operation: Call) -> Iterator[Hit]:
         name, arguments = operation.name, operation.arguments
@@ -164,6 +226,13 @@ def inputs():
                         operation, f"`{name}()` of a tensor reads its data", f"`{name}()` 读取张量数据", value
                     )
                     return
+        if name == "sorted" and arguments and isinstance(getattr(arguments[0], "element", None), Tensor):
+            hit = self._hit(
+                operation, "sorting tensors compares their data", "对张量排序需要比较数据", arguments[0], SORT
+            )
+            yield replace(hit, remedy=Text("stack them and use `torch.sort`", "先堆叠再使用 `torch.sort`"))
+        if name.startswith("torch.") and arguments:
+            yield from self._implicit(operation, name.rpartition(".")[2], torch_api.function_integers(name), arguments)
         if name == "operator.contains" and arguments and isinstance(arguments[0], Tensor):
             yield self._hit(operation, "`in` on a tensor reads its data", "对张量使用 `in` 会读取数据", arguments[0])
         if name.startswith("math.") and any(isinstance(value, Tensor) for value in arguments):
@@ -174,12 +243,14 @@ def inputs():
 
     def _subscript(self, operation: Subscript) -> Iterator[Hit]:
         index, receiver = operation.index, operation.receiver
-        if operation.store:
-            return
         parts = index.items if isinstance(index, Sequence) and index.kind == "tuple" and index.items else [index]
         if isinstance(receiver, Tensor) and any(isinstance(p, Opaque) and p.kind == "slice-by-tensor" for p in parts):
             hit = self._hit(operation, "slice bound is a tensor", "切片边界是张量", receiver)
-            yield replace(hit, skips_frame=True)
+            yield replace(hit, resumes=False)
+        if isinstance(receiver, Tensor) and any(_is_computed_number(part) for part in parts):
+            yield self._hit(
+                operation, "a computed number indexes a tensor", "用计算得到的数索引张量", receiver, OPERATOR
+            )
         if isinstance(receiver, Sequence) and receiver.kind in ("list", "tuple") and isinstance(index, Tensor):
             yield self._hit(operation, "a tensor indexes a Python list", "用张量索引 Python 列表", index)
 
@@ -187,3 +258,8 @@ def inputs():
         guessed = isinstance(value, Tensor) and value.guessed
         gb = OPERATOR if isinstance(value, NdArray) else gb_type
         return Hit(operation.node, Text(en, zh), _REMEDY, (gb,), operation.sure and not guessed)
+
+
+def _is_computed_number(value: Value) -> bool:
+    """A tensor of zero dimensions made in traced code: one that is an input Dynamo can read, and guards on."""
+    return isinstance(value, Tensor) and value.computed and value.rank == 0 and value.dtype in ("int", None)

@@ -13,11 +13,11 @@ import libcst as cst
 from . import results
 from .attributes import method_of, read_attribute
 from .calls import call_value
-from .frames import Block, Frame
+from .comprehensions import comprehension
+from .frames import Frame
 from .iteration import iterate
 from .narrowing import narrow
 from .operations import Branch, Call, Formatting, Subscript
-from .scopes import Scope
 from .values import (
     NONE,
     UNKNOWN,
@@ -125,11 +125,17 @@ def _concatenated(frame: Frame, node: cst.ConcatenatedString) -> Value:
 
 def _formatted(frame: Frame, node: cst.FormattedString) -> Value:
     varying = False
+    text: list[Optional[str]] = []
     for part in node.parts:
+        text.append(part.value if isinstance(part, cst.FormattedStringText) else None)
         if isinstance(part, cst.FormattedStringExpression):
             value = evaluate(frame, part.expression)
             announce_formatting(frame, part.expression, value, "f-string!r" if part.conversion == "r" else "f-string")
             varying = varying or (isinstance(value, Number) and value.origin == "varying")
+            if isinstance(value, Const) and part.format_spec is None and part.conversion is None:
+                text[-1] = str(value.value)
+    if all(isinstance(part, str) for part in text):
+        return Const("".join(map(str, text)))
     return Text(varying)
 
 
@@ -199,6 +205,8 @@ def _binary(frame: Frame, node: cst.BinaryOperation) -> Value:
     if symbol == "%" and is_text(left):
         for value in right.items if isinstance(right, Sequence) and right.items else [right]:
             announce_formatting(frame, node, value, "%")
+        if isinstance(left, Const) and isinstance(right, Const):
+            return binary(symbol, function, left, right)
         return Text()
     return join_all(binary(symbol, function, a, b) for a in options(left) for b in options(right))
 
@@ -214,7 +222,7 @@ def binary(symbol: str, function: Callable[[Any, Any], Any], left: Value, right:
             "**",
             "<<",
         )
-        if small or (isinstance(a, str) and isinstance(b, str) and symbol == "+"):
+        if small or (isinstance(a, str) and symbol in ("+", "%") and len(a) < 200):
             try:
                 return Const(function(a, b))
             except (ArithmeticError, TypeError, ValueError):
@@ -309,8 +317,8 @@ def _contains(left: Value, right: Value, positive: bool) -> Value:
         items = right.items
         if items is not None and all(isinstance(item, Const) for item in items):
             return Const((left in items) == positive)
-    if isinstance(right, (Tensor, NdArray)):
-        return Tensor(0, "bool")
+    if isinstance(right, (Tensor, NdArray)) or (isinstance(left, Tensor) and isinstance(right, Sequence)):
+        return Tensor(0, "bool", computed=True)
     return Number("bool")
 
 
@@ -467,53 +475,6 @@ def subscript(receiver: Value, index: Value) -> Value:
     return UNKNOWN
 
 
-# --- comprehensions ------------------------------------------------------------------------------------------------
-
-
-def _comprehension(kind: str) -> Evaluator:
-    def build(frame: Frame, node: Any) -> Value:
-        outer = frame.scope
-        frame.scope = Scope(outer)
-        frame.blocks.append(Block("comprehension", node))
-        conditional = frame.conditional
-        try:
-            for_in: Optional[cst.CompFor] = node.for_in
-            count: Optional[int] = None
-            first = True
-            filtered = False
-            while for_in is not None:
-                iterated = evaluate(frame, for_in.iter)
-                if first and isinstance(iterated, Sequence) and iterated.items is not None:
-                    count = len(iterated.items)
-                elif not first:
-                    count = None
-                first = False
-                assign(frame, for_in.target, iterate(frame, for_in.iter, iterated))
-                for condition in for_in.ifs:
-                    filtered = True
-                    frame.conditional += test(frame, condition.test, "comprehension", condition) is None
-                    narrow(frame, condition.test, True)
-                for_in = for_in.inner_for_in
-            frame.conditional += 1
-            if kind == "dict":
-                key, value = evaluate(frame, node.key), evaluate(frame, node.value)
-                result = Dictionary(exact=False)
-                result.element = value
-                del key
-                return result
-            element = evaluate(frame, node.elt)
-        finally:
-            frame.blocks.pop()
-            frame.scope = outer
-            frame.conditional = conditional
-        if kind == "generator":
-            return Iterator(element, "generator")
-        items = [element] * count if count is not None and count <= 16 and not filtered and kind == "list" else None
-        return Sequence(kind, items, element)
-
-    return build
-
-
 # --- the rest ------------------------------------------------------------------------------------------------------
 
 
@@ -588,10 +549,10 @@ _EVALUATORS: dict[type, Evaluator] = {
     cst.Set: _collection("set"),
     cst.Dict: _dict,
     cst.Subscript: _subscript,
-    cst.ListComp: _comprehension("list"),
-    cst.SetComp: _comprehension("set"),
-    cst.GeneratorExp: _comprehension("generator"),
-    cst.DictComp: _comprehension("dict"),
+    cst.ListComp: comprehension,
+    cst.SetComp: comprehension,
+    cst.GeneratorExp: comprehension,
+    cst.DictComp: comprehension,
     cst.Attribute: _attribute,
     cst.Lambda: _lambda,
     cst.Call: _call,

@@ -84,6 +84,10 @@ class Frame:
             frame = frame.parent
         return frame
 
+    def at_first_statement(self) -> bool:
+        """Has nothing of the function run before the current statement? Then there is nothing to compile."""
+        return len(self.statements) <= 1 and (not self.statements or self.statements[0][1] == 0)
+
     def breaking_skips(self) -> bool:
         """Would a break here make Dynamo skip the whole frame, and run all of it eagerly?"""
         frame: Optional[Frame] = self

@@ -18,7 +18,7 @@ from . import python_builtins
 from .attributes import external, method_of
 from .calls import instantiate
 from .examples import ExampleCall, calls_of, merge
-from .expressions import evaluate
+from .expressions import evaluate, test
 from .frames import Frame
 from .modules import SourceModule, dotted_name
 from .operations import ArgumentVaries, Operation
@@ -420,6 +420,12 @@ class Interpreter:
                     scope.names[name] = join(guess, NONE) if optional else guess
 
     # --- services for the evaluators -------------------------------------------------------------------------------
+
+    def evaluate(self, frame: Frame, node: cst.CSTNode) -> Value:
+        return evaluate(frame, node)
+
+    def test(self, frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNode) -> Optional[bool]:
+        return test(frame, node, kind, statement)
 
     def assign(self, frame: Frame, target: cst.CSTNode, value: Value) -> None:
         assign(frame, target, value)

@@ -83,6 +83,8 @@ class AttributeStore(Operation):
     old: Value
     value: Value
     augmented: bool
+    expression: Optional[cst.BaseExpression] = None
+    """What is assigned, as it is written."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class Formatting(Operation):
 
 @dataclass(frozen=True)
 class ContextEntered(Operation):
-    """A ``with`` block enters a context manager."""
+    """A ``with`` block enters a context manager; ``name``: dotted name of what made it, where that is known."""
 
     manager: Value
+    name: str = ""

@@ -10,7 +10,7 @@ from . import results
 from .frames import Frame
 from .iteration import element_of, iterate
 from .narrowing import isinstance_of
-from .operations import Formatting
+from .operations import Branch, Formatting
 from .values import (
     NONE,
     UNKNOWN,
@@ -70,7 +70,7 @@ def call(frame: Frame, node: cst.Call, name: str, arguments: tuple[Value, ...], 
             entries = {**first.entries, **entries}
         return Dictionary(entries, exact=first is None or (isinstance(first, Dictionary) and first.exact))
     if name == "range":
-        return Sequence("range", None, Number("int", _origin(arguments)))
+        return _range(arguments)
     if name == "enumerate" and first is not None:
         return Iterator(Sequence("tuple", [Number("int"), iterate(frame, node, first)]))
     if name == "zip":
@@ -91,6 +91,9 @@ def call(frame: Frame, node: cst.Call, name: str, arguments: tuple[Value, ...], 
     if name in ("sum", "max", "min", "abs", "round", "pow", "divmod"):
         return _arithmetic(name, arguments)
     if name in ("any", "all") and first is not None:
+        element = iterate(frame, node, first)
+        for option in options(element):
+            frame.interpreter.announce(Branch(node, frame, True, option, name, node))
         return Number("bool")
     if name == "type":
         return first.cls if isinstance(first, Instance) else UNKNOWN
@@ -103,6 +106,15 @@ def call(frame: Frame, node: cst.Call, name: str, arguments: tuple[Value, ...], 
     if name.endswith(("Error", "Exception", "Warning", "Iteration")):
         return Instance(External(name))
     return UNKNOWN
+
+
+def _range(arguments: tuple[Value, ...]) -> Sequence:
+    values = [a.value for a in arguments if isinstance(a, Const) and isinstance(a.value, int)]
+    if len(values) == len(arguments) and len(values) in (1, 2, 3) and 0 not in values[2:]:
+        numbers = range(*values)
+        if len(numbers) <= 64:
+            return Sequence("range", [Const(number) for number in numbers], Number("int"))
+    return Sequence("range", None, Number("int", _origin(arguments)))
 
 
 def _origin(arguments: tuple[Value, ...]) -> str:

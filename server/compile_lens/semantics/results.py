@@ -139,9 +139,10 @@ def _refine(
         other = keywords.get("other", arguments[skip] if len(arguments) > skip else None)
         if isinstance(other, Tensor):
             return Tensor(None, like.dtype if like else None)
-        return Sequence("tuple", [Tensor(None, like.dtype if like else None), Tensor(None, "int")])
+        values = Tensor(None, like.dtype if like else None, computed=True)
+        return Sequence("tuple", [values, Tensor(None, "int", computed=True)])
     if base in ("max", "min", "median"):
-        return Tensor(0, like.dtype if like else None)
+        return Tensor(0, like.dtype if like else None, computed=True)
     if name in ("nonzero",) and "as_tuple" not in keywords:
         return Tensor(2, "int")
     if name == "where" and len(arguments) == skip and not keywords:
@@ -181,7 +182,7 @@ def _refine(
         rank = like.rank
     if base in _KEEPS_RANK and like is not None:
         rank = like.rank
-    return of_kind(kind, Tensor(rank, dtype))
+    return of_kind(kind, Tensor(rank, dtype, computed=True))
 
 
 _KEEPS_RANK = frozenset(
@@ -211,7 +212,7 @@ def binary(operator: str, left: Value, right: Value) -> Optional[Value]:
     sides = [side for side in (left, right) if isinstance(side, (Tensor, NdArray))]
     if not sides:
         return None
-    make = Tensor if any(isinstance(side, Tensor) for side in sides) else NdArray
+    arrays = not any(isinstance(side, Tensor) for side in sides)
     ranks = [side.rank for side in sides]
     scalar_other = len(sides) == 1 and number_kind(right if sides[0] is left else left) is not None
     rank = (
@@ -220,16 +221,20 @@ def binary(operator: str, left: Value, right: Value) -> Optional[Value]:
         else (max(r for r in ranks if r is not None) if None not in ranks and len(ranks) == 2 else None)
     )
     if operator in ("==", "!=", "<", "<=", ">", ">="):
-        return make(rank, "bool")
+        return _make(arrays, rank, "bool")
     dtypes = {side.dtype for side in sides}
     if operator in ("&", "|", "^"):
-        return make(rank, dtypes.pop() if len(dtypes) == 1 else None)
+        return _make(arrays, rank, dtypes.pop() if len(dtypes) == 1 else None)
     if operator == "/":
-        return make(rank, "float")
+        return _make(arrays, rank, "float")
     dtype = dtypes.pop() if len(dtypes) == 1 else None
     if dtype in ("bool", "int") and not (scalar_other and number_kind(right if sides[0] is left else left) == "int"):
         dtype = dtype if dtype == "int" and not scalar_other else None
-    return make(rank, dtype)
+    return _make(arrays, rank, dtype)
+
+
+def _make(array: bool, rank: Optional[int], dtype: Optional[str]) -> Value:
+    return NdArray(rank, dtype) if array else Tensor(rank, dtype, computed=True)
 
 
 def subscript(receiver: Tensor, index: Value) -> Tensor:

@@ -72,7 +72,10 @@ def _expression(frame: Frame, node: cst.Expr) -> None:
 def _assign(frame: Frame, node: cst.Assign) -> None:
     value = evaluate(frame, node.value)
     for target in node.targets:
-        assign(frame, target.target, value)
+        if isinstance(target.target, cst.Attribute):
+            store_attribute(frame, target.target, value, None, augmented=False, expression=node.value)
+        else:
+            assign(frame, target.target, value)
         frame.interpreter.constructed(frame, target.target, node, value)
 
 
@@ -148,14 +151,23 @@ def _unpack(frame: Frame, target: Any, value: Value) -> None:
             assign(frame, element.value, part)
 
 
-def store_attribute(frame: Frame, target: cst.Attribute, value: Value, old: Optional[Value], augmented: bool) -> None:
+def store_attribute(
+    frame: Frame,
+    target: cst.Attribute,
+    value: Value,
+    old: Optional[Value],
+    augmented: bool,
+    expression: Optional[cst.BaseExpression] = None,
+) -> None:
     """``receiver.name = value``; on an object that is known, later reads see it."""
     receiver = evaluate(frame, target.value)
     name = target.attr.value
     for choice in options(receiver):
-        if old is None:
-            old = choice.attributes.get(name, UNKNOWN) if isinstance(choice, Instance) else UNKNOWN
-        frame.interpreter.announce(AttributeStore(target, frame, True, choice, name, old, value, augmented))
+        before = old
+        if before is None:
+            before = choice.attributes.get(name, UNKNOWN) if isinstance(choice, Instance) else UNKNOWN
+        operation = AttributeStore(target, frame, True, choice, name, before, value, augmented, expression)
+        frame.interpreter.announce(operation)
         if isinstance(choice, External) and choice.name == "torch._dynamo.config" and isinstance(value, Const):
             frame.interpreter.settings[name] = value.value
         if isinstance(choice, Instance):
@@ -307,9 +319,9 @@ def _with(frame: Frame, node: cst.With) -> None:
     resumable = True
     for item in node.items:
         manager = evaluate(frame, item.item)
-        for choice in options(manager):
-            frame.interpreter.announce(ContextEntered(item.item, frame, True, choice))
         name = context_name(frame, item.item, manager)
+        for choice in options(manager):
+            frame.interpreter.announce(ContextEntered(item.item, frame, True, choice, name))
         resumable = resumable and name in RESUMABLE_CONTEXTS
         if item.asname is not None:
             value: Value = UNKNOWN

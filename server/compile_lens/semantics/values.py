@@ -70,6 +70,8 @@ class Tensor(Value):
     parameter: bool = False
     guessed: bool = False
     """Concluded from how a name is used, not from where the value comes from."""
+    computed: bool = False
+    """Made inside traced code: Dynamo cannot read it as it can read an input that happens to hold one number."""
 
 
 @dataclass(frozen=True)
@@ -305,6 +307,7 @@ def _merge(a: Value, b: Value) -> Optional[Value]:
             a.dtype if a.dtype == b.dtype else None,
             a.parameter and b.parameter,
             a.guessed and b.guessed,
+            a.computed and b.computed,
         )
     if isinstance(a, NdArray) and isinstance(b, NdArray):
         return NdArray(a.rank if a.rank == b.rank else None, a.dtype if a.dtype == b.dtype else None)
