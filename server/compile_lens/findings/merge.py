@@ -44,7 +44,8 @@ def observed_breaks(result: Mapping[str, Any], path: str) -> list[Observed]:
 
 def traced_lines(result: Mapping[str, Any], path: str) -> frozenset[int]:
     """Lines (zero-based) of one file that Dynamo traced."""
-    ranges = (result.get("traced") or {}).get(path) or ()
+    traced: Mapping[str, Iterable[tuple[int, int]]] = result.get("traced") or {}
+    ranges = traced.get(path) or ()
     return frozenset(line - 1 for first, last in ranges for line in range(first, last + 1))
 
 

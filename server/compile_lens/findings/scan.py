@@ -69,11 +69,11 @@ class _Walk:
     """Collects the hits of the walks of one file."""
 
     options: Options
-    records: dict[tuple[str, int], _Record] = field(default_factory=dict)
+    records: dict[tuple[str, int], _Record] = field(default_factory=dict[tuple[str, int], _Record])
     context: Context = field(default_factory=Context)
     region: str = ""
     candidate: bool = False
-    walked: set[int] = field(default_factory=set)
+    walked: set[int] = field(default_factory=set[int])
 
     def __call__(self, operation: Operation) -> None:
         frame = operation.frame

@@ -26,6 +26,7 @@ def where_instead(
         return []
     code = module.tree.code_for_node
     prefix: Optional[str] = None
+    values: tuple[cst.BaseExpression, ...] = ()
     if isinstance(then, cst.Return) and isinstance(other, cst.Return) and then.value and other.value:
         prefix, values = "return ", (then.value, other.value)
     elif isinstance(then, cst.Assign) and isinstance(other, cst.Assign):

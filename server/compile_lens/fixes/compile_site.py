@@ -21,6 +21,11 @@ def _title(locale: str, en: str, zh: str) -> str:
     return zh if locale.startswith("zh") else en
 
 
+def _is_named(decorator: cst.Decorator) -> bool:
+    node = decorator.decorator
+    return bool(dotted_name(node.func if isinstance(node, cst.Call) else node))
+
+
 def _constructions(interpreter: Interpreter, cls: Class) -> Iterator[Construction]:
     for built in interpreter.constructions:
         if isinstance(built.instance.cls, Class) and built.instance.cls.node is cls.node:
@@ -112,7 +117,8 @@ def wrap_offers(module: SourceModule, interpreter: Interpreter, locate: Locate, 
         )
         offers.append((place, Fix(f"{wrap}: `{construction.name} = torch.compile(...)`", edits, kind="rewrite")))
     for function in functions:
-        if any(dotted_name(getattr(d.decorator, "func", d.decorator)) for d in function.node.decorators):
+        node = function.node
+        if not isinstance(node, cst.FunctionDef) or any(map(_is_named, node.decorators)):
             continue  # order among decorators decides what is compiled: the user's choice
         place = ranges[id(function.node)]
         indent = module.source.line(place.start.line)[: place.start.column]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Optional
 
 from lsprotocol import types
@@ -21,7 +21,7 @@ QUICK_FIX = types.CodeActionKind.QuickFix
 
 def workspace_edit(ls: CompileLensServer, document: Document, fixes: Iterable[Fix]) -> types.WorkspaceEdit:
     """Edits of some fixes, against the version of the document that they were made for."""
-    edits: list[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit] = [
+    edits = [
         types.TextEdit(to_range(document.source, edit.range, ls.encoding), edit.text) for edit in distinct_edits(fixes)
     ]
     workspace = ls.client_capabilities.workspace
@@ -32,7 +32,7 @@ def workspace_edit(ls: CompileLensServer, document: Document, fixes: Iterable[Fi
     return types.WorkspaceEdit(changes={document.uri: edits})
 
 
-def wanted(kind: str, only: Optional[list[types.CodeActionKind | str]]) -> bool:
+def wanted(kind: str, only: Optional[Sequence[types.CodeActionKind | str]]) -> bool:
     """Does the client ask for actions of this kind? Kinds are prefixes: ``quickfix`` covers ``quickfix.x``."""
     return not only or any(kind == k or kind.startswith(f"{k}.") for k in map(_text, only))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from lsprotocol import types
 
@@ -74,5 +74,5 @@ def register(server: CompileLensServer) -> None:
 def _get(options: Any, name: str, default: Any) -> Any:
     """A value of an untyped payload, which arrives as a mapping or as an object."""
     if isinstance(options, dict):
-        return options.get(name, default)
+        return cast("dict[str, Any]", options).get(name, default)
     return getattr(options, name, default)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import attrs
 from lsprotocol import types
@@ -229,7 +230,8 @@ def register(server: CompileLensServer) -> None:
 
 def _uri(arguments: tuple[Any, ...]) -> Optional[str]:
     first = arguments[0] if arguments else None
-    return first.get("uri") if isinstance(first, dict) else getattr(first, "uri", None)
+    uri = cast("dict[str, Any]", first).get("uri") if isinstance(first, dict) else getattr(first, "uri", None)
+    return uri if isinstance(uri, str) else None
 
 
 def _path(ls: CompileLensServer, arguments: tuple[Any, ...]) -> Optional[str]:
@@ -325,18 +327,25 @@ class Progress:
         if not ls.shows_progress:
             return cls(ls, None)
         token = str(uuid.uuid4())
-        await ls.work_done_progress.create_async(token)
+        progress: Any = ls.work_done_progress
+        await progress.create_async(token)
         title = f"实测 {target}" if ls.locale.startswith("zh") else f"Probing {target}"
         ls.work_done_progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True))
         return cls(ls, token)
 
-    def on_cancel(self, action: Any) -> None:
+    def on_cancel(self, action: Callable[[], None]) -> None:
         """Call ``action`` on the loop when the user cancels."""
         if self._token is None:
             return
         loop = asyncio.get_running_loop()
-        future = self._ls.work_done_progress.tokens[self._token]
-        future.add_done_callback(lambda f: loop.call_soon_threadsafe(action) if f.cancelled() else None)
+        progress: Any = self._ls.work_done_progress
+        future: Future[Any] = progress.tokens[self._token]
+
+        def ended(done: Future[Any]) -> None:
+            if done.cancelled():
+                loop.call_soon_threadsafe(action)
+
+        future.add_done_callback(ended)
 
     def show(self, event: Event) -> None:
         """Report a stage, or how far it is."""

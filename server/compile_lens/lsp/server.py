@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, cast
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types
@@ -44,7 +44,9 @@ class CompileLensServer(LanguageServer):
 
     def __init__(self) -> None:
         # Whole texts: pygls splits lines at form feeds too, which would misplace incremental edits.
-        super().__init__("compile-lens", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]  # pygls leaves a parameter without a type
+            "compile-lens", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
+        )
         self.documents: dict[str, Document] = {}
         self.settings = Settings()
         self.trusted = False
@@ -158,7 +160,8 @@ class CompileLensServer(LanguageServer):
         item = types.ConfigurationItem(section="compileLens")
         answer = await self.workspace_configuration_async(types.ConfigurationParams([item]))
         values = answer[0] if answer else None
-        self.settings, problems = read_settings(values if isinstance(values, dict) else None)
+        known = cast("dict[str, Any]", values) if isinstance(values, dict) else None
+        self.settings, problems = read_settings(known)
         for problem in problems:
             log.warning("%s", problem)
         self.report("settings", "warning" if problems else "ok", "; ".join(problems))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 from ..findings.scan import SCOPES
 from ..knowledge.versions import parse_version
@@ -22,7 +22,7 @@ class Settings:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     scope: str = "regions"
-    severity: dict[str, str] = field(default_factory=dict)
+    severity: dict[str, str] = field(default_factory=dict[str, str])
     torch_version: str = ""
     code_lens: bool = True
     backends: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class _Reader:
     def get(self, key: str, kind: type, default: Any) -> Any:
         value: Any = self.values
         for part in key.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
+            value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
         if value is None:
             return default
         accepted = (int, float) if kind is float else kind

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 from .command import probe_command
 
@@ -180,7 +180,7 @@ def _parse(line: bytes) -> Optional[Event]:
         event = json.loads(line)
     except ValueError:
         return None
-    return event if isinstance(event, dict) else None
+    return cast("Event", event) if isinstance(event, dict) else None
 
 
 def _done(status: str, message: str) -> Event:

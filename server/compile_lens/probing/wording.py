@@ -92,7 +92,7 @@ def detail(result: Optional[Result], status: str, message: Optional[str], locale
     lines = [f"**{result.get('target') or ''}**"]
     name = result.get("device_name")
     lines.append(f"{'设备' if zh else 'device'}: {device(result)}" + (f" ({name})" if name else ""))
-    versions = result.get("versions") or {}
+    versions: Mapping[str, Any] = result.get("versions") or {}
     if versions:
         lines.append(", ".join(f"{key} {value}" for key, value in versions.items() if value))
     for m in result.get("measurements") or ():

@@ -37,7 +37,7 @@ class Context:
     version: Version = NEWEST
     python_version: tuple[int, int] = (3, 11)
     fullgraph: bool = False
-    settings: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict[str, object])
     """``torch._dynamo.config`` as the file sets it."""
 
     @property

@@ -31,8 +31,8 @@ class ExampleCall:
     """Arguments of a call; ``variations`` says for an argument (by position) what differs between the calls."""
 
     positional: tuple[Value, ...] = ()
-    keywords: dict[str, Value] = field(default_factory=dict)
-    variations: dict[int, str] = field(default_factory=dict)
+    keywords: dict[str, Value] = field(default_factory=dict[str, Value])
+    variations: dict[int, str] = field(default_factory=dict[int, str])
 
 
 def calls_of(value: Value) -> list[ExampleCall]:

@@ -47,7 +47,7 @@ class Block:
     resumable: bool = True
     depth: int = 0
     """Index of the block's body in the frame's ``statements``."""
-    escaped: list[dict[str, Value]] = field(default_factory=list)
+    escaped: list[dict[str, Value]] = field(default_factory=list[dict[str, Value]])
     """Names at every ``break`` and ``continue`` out of a loop body."""
 
 
@@ -62,8 +62,8 @@ class Frame:
     parent: Optional[Frame] = None
     traced: bool = False
     """Would Dynamo trace it? Code outside compiled regions is walked too, to find the regions."""
-    blocks: list[Block] = field(default_factory=list)
-    statements: list[tuple[list[cst.CSTNode], int]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list[Block])
+    statements: list[tuple[list[cst.CSTNode], int]] = field(default_factory=list[tuple[list[cst.CSTNode], int]])
     """Innermost last: the statement lists being executed, and the place in each."""
     returned: Optional[Value] = None
     yielded: Optional[Value] = None

@@ -135,7 +135,7 @@ class Interpreter:
 
     def module_functions(self) -> list[Function]:
         """Functions defined at the top level of the file."""
-        found = []
+        found: list[Function] = []
         for value in self.module.scope.names.values():
             if isinstance(value, Function) and isinstance(value.node, cst.FunctionDef) and value.owner is None:
                 found.append(value)

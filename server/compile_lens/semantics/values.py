@@ -126,7 +126,7 @@ class Class(Value):
     module: SourceModule
     scope: Any = field(compare=False, hash=False, default=None)
     bases: tuple[Value, ...] = field(compare=False, hash=False, default=())
-    members: dict[str, Value] = field(compare=False, hash=False, default_factory=dict)
+    members: dict[str, Value] = field(compare=False, hash=False, default_factory=dict[str, Value])
 
     @property
     def qualified_name(self) -> str:

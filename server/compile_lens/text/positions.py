@@ -6,7 +6,7 @@ code generation that watches a handful of nodes costs a fraction of it, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional
 
@@ -60,7 +60,7 @@ class _Recorder(CodegenState):
         *,
         start_node: Optional[cst.CSTNode] = None,
         end_node: Optional[cst.CSTNode] = None,
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         if id(node) not in self.wanted:
             yield
             return
