@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Optional
 
 import libcst as cst
@@ -237,15 +238,23 @@ def _super(frame: Frame, node: cst.Call, arguments: Arguments, keywords: Keyword
     return Super(function.bound, tuple(lineage))
 
 
-_SPECIAL = {
+def _optimize(frame: Frame, node: cst.Call, arguments: Arguments, keywords: Keywords) -> Value:
+    return Partial(External("torch.compile"), ())
+
+
+def _cast(frame: Frame, node: cst.Call, arguments: Arguments, keywords: Keywords) -> Value:
+    return arguments[1] if len(arguments) > 1 else UNKNOWN
+
+
+_SPECIAL: dict[str, Callable[[Frame, cst.Call, Arguments, Keywords], Value]] = {
     "functools.partial": _partial,
     "torch.compile": _compile,
-    "torch._dynamo.optimize": lambda frame, node, arguments, keywords: Partial(External("torch.compile"), ()),
+    "torch._dynamo.optimize": _optimize,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "super": _super,
     "copy.deepcopy": _apply_first,
     "copy.copy": _apply_first,
-    "typing.cast": lambda frame, node, arguments, keywords: arguments[1] if len(arguments) > 1 else UNKNOWN,
+    "typing.cast": _cast,
 }
 
 

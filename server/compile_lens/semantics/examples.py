@@ -77,7 +77,7 @@ def vary(values: list[Value]) -> tuple[Value, Optional[str]]:
     """One value for what an argument is over several calls, and what Dynamo compiles anew for, if anything."""
     first = values[0]
     if all(value == first for value in values):
-        return (Number(first.kind, "varying"), None) if _drawn(first) else (first, None)
+        return (Number(first.kind, "varying"), None) if isinstance(first, Number) and _drawn(first) else (first, None)
     kinds = {number_kind(value) for value in values}
     if None not in kinds:
         if kinds == {"bool"}:
@@ -98,9 +98,9 @@ def vary(values: list[Value]) -> tuple[Value, Optional[str]]:
     return join_all(values), "kind" if len(shapes) > 1 and UNKNOWN not in values else None
 
 
-def _drawn(value: Value) -> bool:
+def _drawn(value: Number) -> bool:
     """A number computed in a comprehension over calls: another one at every call."""
-    return isinstance(value, Number) and value.origin == "computed" and value.kind != "bool"
+    return value.origin == "computed" and value.kind != "bool"
 
 
 def _tensor_variation(values: list[Value]) -> Optional[str]:

@@ -151,20 +151,22 @@ def _ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
 
 # --- operators -----------------------------------------------------------------------------------------------------
 
+_PYTHON: Any = operator
+"""The module without its types: its operators take what Python's do."""
 _BINARY: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     cst.Add: ("+", operator.add),
     cst.Subtract: ("-", operator.sub),
     cst.Multiply: ("*", operator.mul),
-    cst.Divide: ("/", operator.truediv),
-    cst.FloorDivide: ("//", operator.floordiv),
+    cst.Divide: ("/", _PYTHON.truediv),
+    cst.FloorDivide: ("//", _PYTHON.floordiv),
     cst.Modulo: ("%", operator.mod),
-    cst.Power: ("**", operator.pow),
-    cst.MatrixMultiply: ("@", operator.matmul),
-    cst.BitAnd: ("&", operator.and_),
-    cst.BitOr: ("|", operator.or_),
-    cst.BitXor: ("^", operator.xor),
-    cst.LeftShift: ("<<", operator.lshift),
-    cst.RightShift: (">>", operator.rshift),
+    cst.Power: ("**", _PYTHON.pow),
+    cst.MatrixMultiply: ("@", _PYTHON.matmul),
+    cst.BitAnd: ("&", _PYTHON.and_),
+    cst.BitOr: ("|", _PYTHON.or_),
+    cst.BitXor: ("^", _PYTHON.xor),
+    cst.LeftShift: ("<<", _PYTHON.lshift),
+    cst.RightShift: (">>", _PYTHON.rshift),
 }
 _COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     cst.Equal: ("==", operator.eq),
@@ -437,7 +439,10 @@ def index_value(frame: Frame, node: cst.Subscript) -> Value:
     values: list[Value] = []
     for part in node.slice:
         inner = part.slice
-        values.append(_slice(frame, inner) if isinstance(inner, cst.Slice) else evaluate(frame, inner.value))
+        if isinstance(inner, cst.Index):
+            values.append(evaluate(frame, inner.value))
+        elif isinstance(inner, cst.Slice):
+            values.append(_slice(frame, inner))
     return values[0] if len(values) == 1 else Sequence("tuple", values)
 
 

@@ -207,8 +207,13 @@ class Interpreter:
         if id(node) in self._site_nodes:
             return
         self._site_nodes.add(id(node))
-        method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(target, Instance)
-        kind = form or ("method" if method and dotted_name(node.func) != "torch.compile" else "call")
+        method = (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Attribute)
+            and isinstance(target, Instance)
+            and dotted_name(node.func) != "torch.compile"
+        )
+        kind = form or ("method" if method else "call")
         self.sites.append(CompileSite(node, target, keywords, kind, frame.name if frame.function else ""))
 
     # --- the second pass -------------------------------------------------------------------------------------------

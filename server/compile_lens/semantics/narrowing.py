@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Optional
 
 import libcst as cst
@@ -45,8 +46,8 @@ def narrow(frame: Frame, node: cst.CSTNode, holds: bool) -> None:
         _predicate(frame, node, holds)
 
 
-def _keep(frame: Frame, node: cst.CSTNode, test: object) -> None:
-    if not isinstance(node, cst.Name) or not callable(test):
+def _keep(frame: Frame, node: cst.CSTNode, test: Callable[[Value], bool]) -> None:
+    if not isinstance(node, cst.Name):
         return
     value = frame.scope.get(node.value)
     if value is None or isinstance(value, Unknown):
@@ -108,23 +109,24 @@ def class_names(node: cst.BaseExpression) -> list[str]:
     return [dotted_name(node).rsplit(".", 1)[-1]]
 
 
+_CLASSES: dict[type[Value], set[str]] = {
+    Tensor: {"Tensor"},
+    NdArray: {"ndarray"},
+    Text: {"str"},
+    Dictionary: {"dict", "Mapping"},
+}
+
+
 def isinstance_of(value: Value, kinds: list[str]) -> Optional[bool]:
     """Is a value an instance of one of the classes, given by their last names? ``None``: not known."""
-    known = {
-        Tensor: {"Tensor"},
-        NdArray: {"ndarray"},
-        Text: {"str"},
-        Dictionary: {"dict", "Mapping"},
-    }.get(type(value))
+    known = _CLASSES.get(type(value))
     if known is None and number_kind(value):
         kind = number_kind(value) or ""
-        known = {kind, "Number"} | ({"int"} if kind == "bool" else set()) | ({"Integral"} if kind == "int" else set())
+        known = {kind, "Number", *(["int"] if kind == "bool" else []), *(["Integral"] if kind == "int" else [])}
     if known is None and is_text(value):
         known = {"str"}
     if known is None and isinstance(value, Sequence):
-        known = {value.kind, "Sequence", "Iterable", "Collection"} | (
-            {"tuple", "Size"} if value.kind == "size" else set()
-        )
+        known = {value.kind, "Sequence", "Iterable", "Collection", *(["tuple", "Size"] if value.kind == "size" else [])}
     if known is None and value == NONE:
         known = {"NoneType"}
     if known is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Optional
 
 import libcst as cst
@@ -263,7 +264,7 @@ _TENSOR_BOTH = frozenset(
 )
 
 
-def used_as_tensors(function: cst.CSTNode, names: set[str], imports: Any) -> set[str]:
+def used_as_tensors(function: cst.CSTNode, names: set[str], imports: Callable[[cst.BaseExpression], str]) -> set[str]:
     """Parameters that the body of a function uses as only a tensor is used (``x.view``, ``torch.exp(x)``)."""
     uses = _Uses(names, imports)
     function.visit(uses)

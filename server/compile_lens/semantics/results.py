@@ -151,8 +151,9 @@ def _refine(
         return Tensor(None, dtype)
     if name in ("unique", "unique_consecutive"):
         extra = [k for k in ("return_inverse", "return_counts") if k in keywords]
+        parts: list[Value] = [Tensor(None, "int")] * (1 + len(extra))
         return (
-            Sequence("tuple", [Tensor(None, "int")] * (1 + len(extra)))
+            Sequence("tuple", parts)
             if extra
             else Tensor(None, like.dtype if like else None)
         )
@@ -197,7 +198,8 @@ def attribute(name: str, receiver: Tensor) -> Value:
     """Value of a Tensor attribute."""
     if name == "shape":
         if receiver.rank is not None:
-            return Sequence("size", [Number("int", "size")] * receiver.rank, Number("int", "size"))
+            sizes: list[Value] = [Number("int", "size")] * receiver.rank
+            return Sequence("size", sizes, Number("int", "size"))
         return Sequence("size", None, Number("int", "size"))
     if name == "ndim":
         return Const(receiver.rank) if receiver.rank is not None and not receiver.guessed else Number("int", "size")

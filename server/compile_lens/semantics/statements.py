@@ -247,7 +247,9 @@ def _import_from(frame: Frame, node: cst.ImportFrom) -> None:
 
 def _if(frame: Frame, node: cst.If) -> None:
     known = test(frame, node.test, "if", node)
-    orelse = [node.orelse] if isinstance(node.orelse, cst.If) else body_of(node.orelse) if node.orelse else []
+    orelse: list[cst.CSTNode] = []
+    if node.orelse is not None:
+        orelse = [node.orelse] if isinstance(node.orelse, cst.If) else body_of(node.orelse)
     if known is not None:
         narrow(frame, node.test, known)
         execute(frame, body_of(node) if known else orelse)

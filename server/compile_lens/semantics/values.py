@@ -39,7 +39,8 @@ class Const(Value):
         return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        kind: type = type(self.value)
+        return hash((kind, self.value))
 
 
 @dataclass(frozen=True)
