@@ -31,8 +31,7 @@ def run(job: Job, stages: Stages) -> None:
     :raises ProbeError: the target cannot be compiled
     """
     assert job.variant is not None
-    module, file = preparing.load(job)
-    prepared = preparing.resolve(job, module, file)
+    prepared = preparing.resolve(job, preparing.load(job))
     preparing.call_eagerly(prepared)
     backend = backends.choose(job.variant, prepared.device.kind)
     stages.progress("the target is ready")

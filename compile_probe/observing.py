@@ -22,11 +22,12 @@ def run(job: Job, stages: Stages) -> None:
     :raises ProbeError: whatever keeps the target from being called or compiled
     """
     begin = time.perf_counter()
-    module, file = preparing.load(job)
+    loaded = preparing.load(job)
+    file = loaded.file
     stages.end(time.perf_counter() - begin)
     stages.start("inputs")
     begin = time.perf_counter()
-    prepared = preparing.resolve(job, module, file)
+    prepared = preparing.resolve(job, loaded)
     subject = prepared.subject
     facts = preparing.versions(prepared.device)
     stages.channel.send("versions", **facts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, cast
 
-from . import devices
+from . import devices, uncompiled
 from .check import seed_generators
 from .discover import read_source
 from .errors import TargetError, TargetMemoryError
@@ -42,20 +42,38 @@ class Prepared:
         return tuple(call for case in self.cases for call in case.calls)
 
 
-def load(job: Job) -> tuple[Any, Path]:
+@dataclass(frozen=True)
+class Loaded:
+    """The user's file, imported; ``compiled`` are the places where it compiles something itself."""
+
+    module: Any
+    file: Path
+    compiled: list[uncompiled.Place]
+
+
+def load(job: Job) -> Loaded:
     """Import the user's file; torch is there already."""
     file = Path(job.file)
     prepare_path(file)
     seed_generators(0)
-    return import_file(file), file
+    places: list[uncompiled.Place] = []
+    with uncompiled.passing_over(places):
+        return Loaded(import_file(file), file, places)
 
 
-def resolve(job: Job, module: Any, file: Path) -> Prepared:
+def resolve(job: Job, loaded: Loaded) -> Prepared:
+    """Build the target and its inputs, with the file's own compilations passed over."""
+    with uncompiled.passing_over(loaded.compiled):
+        return _resolve(job, loaded)
+
+
+def _resolve(job: Job, loaded: Loaded) -> Prepared:
     """Build the target and its inputs; random numbers are the same in every worker.
 
     A name that ends with ``()``, or a function without parameters whose inputs have arguments, is a factory: what it
     returns is the target.
     """
+    module, file = loaded.module, loaded.file
     text = read_source(file)
     device = devices.choose(job.device)
     notes: list[str] = _settings_in_force(module)
@@ -76,6 +94,7 @@ def resolve(job: Job, module: Any, file: Path) -> Prepared:
         inputs = find_inputs(module, text, name, target, owner, explicit)
     subject = Subject(target, train=job.train, device=device.torch_name)
     cases = tuple(Case(case.size, tuple(subject.place(call) for call in case.calls)) for case in inputs.cases)
+    notes.extend(uncompiled.note(loaded.compiled))
     return Prepared(file, subject, inputs, cases, device, tuple(notes))
 
 

@@ -78,6 +78,8 @@ class Terminal:
         result: dict[str, Any] = event["result"]
         if result["graphs"] is not None:
             self._findings(result)
+        for note in result.get("notes", ()):
+            self._line(f"note: {note}")
         if result["measurements"]:
             self._table(result)
         for check in result["checks"]:

@@ -19,7 +19,7 @@ from .records import Recompile
 from .stacks import function_name
 
 _COMPILE_ID = re.compile(r"^\s*(?:\d+/\d+(?:_\d+)?: )+")
-_PLACE = re.compile(r"\s*#\s*(\S+):(\d+) in \S+\s*$")
+_PLACE = re.compile(r"\s*#\s*(\S+):(\d+) in \S+")
 
 
 def install(patches: Patches, recorder: Recorder) -> None:
@@ -49,7 +49,7 @@ def _describe(code: Any, reasons: list[str], call: int) -> Recompile:
         text = _COMPILE_ID.sub("", reason.strip().splitlines()[0] if reason.strip() else "")
         place = _PLACE.search(text)
         if place is not None:
-            text = text[: place.start()]
+            text = text[: place.start()] + text[place.end() :]
             if not texts and str(code.co_filename).endswith(place.group(1)):  # torch shortens long paths from the left
                 line = int(place.group(2))
         texts.append(" ".join(text.split()))

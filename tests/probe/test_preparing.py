@@ -28,8 +28,7 @@ def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare
         path = tmp_path / "target.py"
         path.write_text("import torch\nfrom torch import nn\n" + textwrap.dedent(text))
         job = Job(file=str(path), target=target, device="cpu", **options)
-        module, file = preparing.load(job)
-        return preparing.resolve(job, module, file)
+        return preparing.resolve(job, preparing.load(job))
 
     yield prepare
     for name, module in list(sys.modules.items()):
@@ -88,8 +87,28 @@ def test_methods_instances_and_compiled_targets(prepare: Prepare) -> None:
     assert prepare(NET, "net").inputs.source == "get_inputs"
     for target, options in (("fast", {}), ("step", {"inputs": "steps"})):
         found = prepare(NET, target, **options)
-        assert "already compiled" in found.notes[0]
+        assert "passed over" in found.notes[0]
         assert not hasattr(found.subject.target, "_torchdynamo_orig_callable")
+
+
+def test_eager_is_eager_where_the_file_compiles(prepare: Prepare) -> None:
+    """A decorated ``forward``, a submodule compiled in place: both sides of the comparison would be compiled."""
+    text = """
+        class Inner(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(2, 2)
+                self.lin.compile()
+            @torch.compile(fullgraph=True)
+            def forward(self, x):
+                return torch.nn.functional.relu(self.lin(x)), torch.compiler.is_compiling()
+        def probe_inputs():
+            return torch.ones(2)
+    """
+    found = prepare(text, "Inner")
+    (call,) = found.calls
+    assert found.subject.call(found.subject.target, call)[1] is False
+    assert len(found.notes) == 1 and "line 8, 9" in found.notes[0]
 
 
 def test_mode_sets_modules_and_gradients(prepare: Prepare) -> None:
