@@ -152,11 +152,7 @@ def _refine(
     if name in ("unique", "unique_consecutive"):
         extra = [k for k in ("return_inverse", "return_counts") if k in keywords]
         parts: list[Value] = [Tensor(None, "int")] * (1 + len(extra))
-        return (
-            Sequence("tuple", parts)
-            if extra
-            else Tensor(None, like.dtype if like else None)
-        )
+        return Sequence("tuple", parts) if extra else Tensor(None, like.dtype if like else None)
     if name == "tensor" and arguments:
         rank = 0 if number_kind(arguments[0]) else None
         if isinstance(arguments[0], Sequence):

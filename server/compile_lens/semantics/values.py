@@ -39,7 +39,7 @@ class Const(Value):
         return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
-        kind: type = type(self.value)
+        kind: type[object] = type(self.value)
         return hash((kind, self.value))
 
 
