@@ -151,11 +151,6 @@ def _print_text(files: list[Path], analyses: list[Analysis], findings: list[Find
         start = finding.range.start
         mark = "" if finding.certainty == "certain" else f" ({finding.certainty})"
         print(f"{finding.path}:{start.line + 1}:{start.column + 1}: {finding.code} {finding.message}{mark}")
-    for analysis in analyses:
-        for site in analysis.sites:
-            if site.state == "unresolved":
-                line = site.range.start.line + 1
-                print(f"{analysis.path}:{line}: torch.compile here is not followed: {site.reason}")
     if not files:
         print("no Python files found")
         return

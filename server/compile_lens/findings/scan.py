@@ -101,7 +101,7 @@ class _Walk:
             body, index = frame.statements[-1]
             statement = body[index]
         name = frame.name if frame is not None else ""
-        root = frame.root().name if frame is not None else ""
+        root = frame.root().name if frame is not None and frame.root().function is not None else ""
         self.records[key] = _Record(rule, hit, frame, statement, certainty, self.region, skipped, name, root)
 
 
@@ -149,7 +149,8 @@ def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
         walk.context = Context(options.torch_version, options.python_version, settings=settings)
         _walk_candidates(interpreter, walk, compiled, options.scope == "all")
     walk.candidate = False
-    view = FileView(interpreter, compiled, options.scope)
+    unresolved = {node: reason for node, (state, _, reason) in states.items() if state == "unresolved"}
+    view = FileView(interpreter, compiled, options.scope, unresolved)
     for rule in RULES.values():
         if options.wants(rule.code) and options.torch_version in rule.versions:
             for hit in rule.check_file(view, walk.context):
@@ -175,12 +176,14 @@ def _walk_site(interpreter: Interpreter, walk: _Walk, target: Optional[Value]) -
     resolved = False
     for choice in options(target):
         entry = interpreter.entry(choice)
-        if entry is None:
-            continue
-        resolved = True
         walk.region = _describe(choice)
-        interpreter.trace(choice, walk, _calls(interpreter, choice))
-        walk.walked.add(id(entry.node))
+        if entry is not None:
+            resolved = True
+            interpreter.trace(choice, walk, _calls(interpreter, choice))
+            walk.walked.add(id(entry.node))
+        elif isinstance(choice, Instance) and choice.external_class.startswith("torch.nn."):
+            resolved = True
+            interpreter.trace_layer(choice, walk)
     if not resolved:
         return "unresolved", 0, _why_unresolved(target)
     return "traced", len(walk.walked - before), ""

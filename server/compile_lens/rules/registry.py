@@ -24,6 +24,7 @@ from .scalar_read import ScalarRead
 from .specialised_number import SpecialisedNumber
 from .tolist import Tolist
 from .training_step import TrainingStep
+from .unresolved_region import UnresolvedRegion
 from .untraced_operator import UntracedOperator
 from .value_formatting import ValueFormatting
 from .varying_argument import VaryingArgument
@@ -50,6 +51,7 @@ _CLASSES: tuple[type[Rule], ...] = (
     NumpyRandom,
     CompiledForward,
     NeverCompiled,
+    UnresolvedRegion,
 )
 
 

@@ -79,6 +79,8 @@ class FileView:
     """``id`` of the nodes of functions that were walked in compiled regions."""
     scope: str
     """``regions``, ``candidates`` or ``all``."""
+    unresolved: dict[int, str]
+    """Why what a site compiles was not followed, by ``id`` of the site's node."""
 
 
 @dataclass(frozen=True)

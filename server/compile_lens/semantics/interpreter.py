@@ -16,7 +16,7 @@ import libcst as cst
 from ..text.source import Source
 from . import python_builtins
 from .attributes import external, method_of
-from .calls import instantiate
+from .calls import call_instance, instantiate
 from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate, test
 from .frames import Frame
@@ -233,6 +233,17 @@ class Interpreter:
                 for call in merge(calls) if calls else [ExampleCall((), {"**": UNKNOWN})]:
                     self._announce_variations(target, call)
                     self.call_function(None, target, call.positional, dict(call.keywords), None, root=True)
+        finally:
+            self.listener = None
+        return not self.exhausted
+
+    def trace_layer(self, layer: Instance, listener: Listener) -> bool:
+        """Walk one of torch's own modules that is compiled itself: the analysed modules that it contains."""
+        self._budget()
+        self.listener = listener
+        try:
+            node = cst.Call(cst.Name("layer"))
+            call_instance(Frame(self, self.module, Scope(), traced=True), node, layer, (Tensor(),), {}, True)
         finally:
             self.listener = None
         return not self.exhausted
