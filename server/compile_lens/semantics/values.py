@@ -39,8 +39,8 @@ class Const(Value):
         return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
-        kind: type[object] = type(self.value)
-        return hash((kind, self.value))
+        value: object = self.value
+        return hash((value.__class__, value))
 
 
 @dataclass(frozen=True)
