@@ -7,7 +7,7 @@ import Mocha from 'mocha';
 export function run(): Promise<void> {
   const { COMPILE_LENS_SUITE: suite, COMPILE_LENS_RESULTS: output } = process.env;
   if (!suite || !output) throw new Error('COMPILE_LENS_SUITE and COMPILE_LENS_RESULTS must be set');
-  const mocha = new Mocha({ timeout: 90_000, color: false, reporter: 'json', reporterOptions: { output } });
+  const mocha = new Mocha({ timeout: 90_000, color: false, bail: true, reporter: 'json', reporterOptions: { output } });
   mocha.addFile(path.join(__dirname, `${suite}.js`));
   return new Promise((resolve, reject) => {
     mocha.run((failures) => {
