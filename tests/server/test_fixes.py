@@ -167,7 +167,7 @@ def test_where(body: str, wanted: str) -> None:
         "    if x.sum() > 0:\n        y += x\n    else:\n        y += 2\n",
     ],
     ids=[
-        "no else", "names", "tuples", "elif", "comment", "trailing", "header", "before else", "footer", "is elif", "augmented",
+        "no else", "names", "tuples", "elif", "comment", "trailing", "header", "before", "footer", "is elif", "+=",
     ],
 )  # fmt: skip
 def test_where_is_not_offered_where_it_would_lose_something(body: str) -> None:

@@ -98,7 +98,7 @@ async def test_findings_stand_on_their_text(editor: Editor, text: str, wanted: l
     hover = await editor.hover(uri, editor.position(uri, ".item()" if "item" in text else "print", 2))
     assert hover is not None
     assert isinstance(hover.contents, types.MarkupContent)
-    assert hover.contents.value.startswith(f"**{wanted[0][0]}**")
+    assert hover.contents.value.startswith(f"**{wanted[0][0]}")
     assert hover.range is not None
     assert editor.text_of(uri, hover.range) == wanted[0][1]
     assert await editor.hover(uri, types.Position(0, 0)) is None

@@ -65,6 +65,12 @@ async def editor() -> AsyncIterator[Editor]:
         yield one
 
 
+def use(editor: Editor, interpreter: str) -> None:
+    """Choose another interpreter."""
+    values = {"interpreter": [interpreter], "interpreterSource": "test"}
+    editor.client.protocol.notify("compileLens/interpreter", values)
+
+
 def progress(editor: Editor) -> list[Any]:
     """Values of the newest progress."""
     return list(editor.client.progress_reports.values())[-1]
@@ -94,10 +100,10 @@ async def test_an_example_from_the_lens_to_the_number(editor: Editor) -> None:
         "measure",
     ]
     values = progress(editor)
-    kinds = [plain(v)["kind"] for v in values]
+    kinds = [value.kind for value in values]
     assert (kinds[0], kinds[-1]) == ("begin", "end")
     assert set(kinds[1:-1]) == {"report"}
-    assert plain(values[0])["cancellable"] is True
+    assert values[0].cancellable is True
 
     result = state["result"]
     assert len(result["breaks"]) >= 5
@@ -172,9 +178,9 @@ async def test_what_nobody_predicted_is_shown(editor: Editor, tmp_path: Path) ->
     editor.close(uri)
 
 
-async def _until_running(editor: Editor, uri: str, target: str) -> None:
+async def _until_running(editor: Editor, uri: str, target: str, stage: str = "load") -> None:
     await editor.until(
-        lambda: any(s["uri"] == uri and s["target"] == target and s["stage"] == "inputs" for s in editor.states)
+        lambda: any(s["uri"] == uri and s["target"] == target and s["stage"] == stage for s in editor.states)
     )
 
 
@@ -185,7 +191,7 @@ async def test_cancel(editor: Editor, tmp_path: Path, way: str) -> None:
     path.write_text(SLOW, encoding="utf-8")
     uri = editor.open_file(path)
     work = asyncio.ensure_future(editor.command("probe", {"uri": uri, "target": "step"}))
-    await _until_running(editor, uri, "step")
+    await _until_running(editor, uri, "step", "inputs" if way == "command" else "load")
     (lens, _) = await editor.lenses(uri)
     assert lens.command is not None
     assert lens.command.command == "compileLens.cancelProbe"
@@ -206,7 +212,7 @@ async def test_cancel(editor: Editor, tmp_path: Path, way: str) -> None:
     if way == "again":
         assert editor.states[-1]["state"] == "running", "the newer run is not overwritten"
         seen = len(editor.states)
-        await editor.until(lambda: any(s["stage"] == "inputs" for s in editor.states[seen:]))
+        await editor.until(lambda: any(s["stage"] == "load" for s in editor.states[seen:]))
         assert await editor.command("cancelProbe") == 1
         assert plain(await asyncio.wait_for(again, 15))["status"] == "cancelled"
     assert editor.states[-1]["status"] == "cancelled"
@@ -237,17 +243,13 @@ async def test_an_interpreter_that_does_not_start(editor: Editor, tmp_path: Path
     path = tmp_path / "m.py"
     path.write_text(WRONG, encoding="utf-8")
     uri = editor.open_file(path)
-    for interpreter, word in ((["/no/such/python"], "cannot start"), (["/bin/false"], "ended with code 1")):
-        editor.client.protocol.notify(
-            "compileLens/interpreter", {"interpreter": interpreter, "interpreterSource": "test"}
-        )
+    for interpreter, word in (("/no/such/python", "cannot start"), ("/bin/false", "ended with code 1")):
+        use(editor, interpreter)
         state = plain(await editor.command("probe", {"uri": uri, "target": "step"}))
         assert state["state"] == "done"
         assert state["status"] in ("error", "crashed")
         assert word in state["message"]
-    editor.client.protocol.notify(
-        "compileLens/interpreter", {"interpreter": [sys.executable], "interpreterSource": "test"}
-    )
+    use(editor, sys.executable)
     editor.close(uri)
 
 
@@ -266,9 +268,11 @@ async def test_saved_is_saved_whatever_the_bytes(editor: Editor, tmp_path: Path,
     )
     shown = text if kind == "gbk" else text.replace("gbk", "utf-8")
     uri = editor.open(shown, path.as_uri())
-    state = plain(await editor.command("probe", {"uri": uri, "target": "nothing_of_this_name"}))
-    assert "unsaved" not in state["message"]
-    assert state["status"] == "error"
+    use(editor, "/bin/false")
+    assert "ended with code 1" in plain(await editor.command("probe", {"uri": uri, "target": "step"}))["message"]
+    editor.change(uri, shown + "#")
+    assert "unsaved" in plain(await editor.command("probe", {"uri": uri, "target": "step"}))["message"]
+    use(editor, sys.executable)
     editor.close(uri)
 
 

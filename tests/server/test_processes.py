@@ -43,12 +43,12 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-async def probing(editor: Editor, path: Path) -> asyncio.Future[Any]:
-    """Start a probe that never ends, and wait until its worker runs the user's code."""
+async def probing(editor: Editor, path: Path, stage: str = "load") -> asyncio.Future[Any]:
+    """Start a probe that never ends, and wait for a stage of it: in ``inputs`` its worker runs the user's code."""
     path.write_text(HANGING, encoding="utf-8")
     uri = editor.open_file(path)
     work = asyncio.ensure_future(editor.command("probe", {"uri": uri, "target": "step"}))
-    await editor.until(lambda: any(state["stage"] == "inputs" for state in editor.states), 60)
+    await editor.until(lambda: any(state["stage"] == stage for state in editor.states), 60)
     # supervisor and worker (perhaps a guardian), beside the analysing process
     assert len(others(editor)) >= 3, editor.processes()
     return work
@@ -64,7 +64,7 @@ async def gone(editor: Editor, within: float = 8.0) -> None:
 @pytest.mark.parametrize("ending", ["kill", "terminate", "close"])
 async def test_nothing_outlives_the_server(tmp_path: Path, ending: str) -> None:
     async with start(clean=False, **TRUSTED) as editor:
-        await probing(editor, tmp_path / "hanging.py")
+        await probing(editor, tmp_path / "hanging.py", "inputs" if ending == "kill" else "load")
         if ending == "close":
             process: Any = editor.client._server
             process.stdin.close()
