@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +112,11 @@ async def test_an_example_from_the_lens_to_the_number(editor: Editor) -> None:
     lines = editor.lines(uri)
     shown = await editor.diagnostics(uri)
     for entry in result["breaks"]:
-        there = [d for d in shown if d.range.start.line == entry["line"] - 1 and "confirmed" in d.message]
+        there = [d for d in shown if d.range.start.line == entry["line"] - 1 and "by the probe" in d.message]
         assert there, (entry, [(d.range.start.line, d.message) for d in shown])
-        assert any(str(entry["gb_id"]) in d.message for d in there), lines[entry["line"] - 1]
+        assert any(entry["gb_id"] in (d.code, *re.findall(r"GB\d+", d.message)) for d in there), lines[
+            entry["line"] - 1
+        ]
     assert {d.severity for d in shown if "confirmed" in d.message} == {types.DiagnosticSeverity.Warning}
     hover = await editor.hover(uri, editor.position(uri, ".item()", 2))
     assert hover is not None
@@ -307,6 +311,20 @@ def test_merge(
 ) -> None:
     merged = merge(findings, breaks, frozenset(traced), TEXT)
     assert [(f.range.start.line, f.certainty) for f in merged] == wanted
+
+
+def test_two_breaks_on_one_line_confirm_two_findings() -> None:
+    first, second = (
+        replace(predicted(1, 1), code=code, gb_types=(kind,)) for code, kind in (("CL1", "a"), ("CL2", "b"))
+    )
+    breaks = [replace(observed(1, 1, "GB2"), gb_type="b"), replace(observed(1, 1, "GB1"), gb_type="a")]
+    both = merge([first, second], breaks, frozenset({1}), TEXT)
+    assert [(f.code, f.message) for f in both] == [
+        ("CL1", "m (confirmed by the probe [GB1])"),
+        ("CL2", "m (confirmed by the probe [GB2])"),
+    ]
+    one = merge([first, second], breaks[:1], frozenset({1}), TEXT)
+    assert [(f.code, f.certainty) for f in one] == [("CL1", "certain"), ("CL2", "confirmed")]
 
 
 def test_the_texts_of_this_file_are_python() -> None:

@@ -61,25 +61,42 @@ def merge(
     A predicted break on a line where Dynamo broke is confirmed; one on a line that Dynamo traced without a break is
     refuted and left out; a break that nobody predicted becomes a finding of its own.
     """
+    predicted = list(findings)
+    observed = list(breaks)
+    claimed = [entry for entry in observed if any(_same_kind(finding, entry) for finding in predicted)]
     merged: list[Finding] = []
-    remaining = list(breaks)
-    for finding in findings:
-        if finding.effect != "graph-break":
+    confirmed: set[int] = set()
+    for finding in predicted:
+        seen = [entry for entry in observed if _meets(finding, entry)]
+        if finding.effect != "graph-break" or not (seen or traced.intersection(_lines(finding))):
             merged.append(finding)
             continue
-        lines = range(finding.range.start.line, finding.range.end.line + 1)
-        seen = [entry for entry in remaining if entry.line in lines or finding.range.start.line in _span(entry)]
-        if seen:
-            remaining = [entry for entry in remaining if entry not in seen]
-            merged.append(_confirmed(finding, seen[0], locale))
-        elif not any(line in traced for line in lines):
-            merged.append(finding)
-    lines_confirmed = {
-        line for f in merged if f.certainty == "confirmed" for line in range(f.range.start.line, f.range.end.line + 1)
-    }
-    merged += [_unpredicted(entry, source, locale) for entry in remaining if entry.line not in lines_confirmed]
+        # Several breaks on one line: each finding takes the one of its kind, or one that no other finding explains.
+        own = [entry for entry in seen if _same_kind(finding, entry)] or [e for e in seen if e not in claimed]
+        if own:
+            merged.append(_confirmed(finding, own[0], locale))
+            confirmed.update(_lines(finding))
+        elif seen:
+            merged.append(finding)  # something broke here, but something else: neither confirmed nor refuted
+    merged += [_unpredicted(entry, source, locale) for entry in observed if confirmed.isdisjoint(_span(entry))]
     merged.sort(key=lambda finding: (finding.range.start.line, finding.range.start.column))
     return merged
+
+
+def _lines(finding: Finding) -> range:
+    return range(finding.range.start.line, finding.range.end.line + 1)
+
+
+def _meets(finding: Finding, entry: Observed) -> bool:
+    """Does a break lie on a line of a finding, or a finding begin on a line of a break?"""
+    return finding.effect == "graph-break" and (
+        entry.line in _lines(finding) or finding.range.start.line in _span(entry)
+    )
+
+
+def _same_kind(finding: Finding, entry: Observed) -> bool:
+    """Is a break what a finding predicted, by Dynamo's own name for it?"""
+    return _meets(finding, entry) and entry.gb_type is not None and entry.gb_type in finding.gb_types
 
 
 def _span(entry: Observed) -> range:
