@@ -168,6 +168,10 @@ def callables(module: Any, name: str) -> list[str]:
         if name.startswith("torch") and isinstance(own, str) and not own.startswith(("torch", "_")):
             continue
         found.append(member)
+        if inspect.isclass(value) and own == name:
+            kinds = (classmethod, staticmethod, type(vars(dict)["fromkeys"]))
+            makers = [m for m in vars(value) if isinstance(inspect.getattr_static(value, m), kinds)]
+            found += [f"{member}.{m}" for m in sorted(makers) if not m.startswith("_") and m not in DANGEROUS]
     return found
 
 

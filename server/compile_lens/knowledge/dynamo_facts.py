@@ -23,6 +23,32 @@ class Fact:
     frame_skipped: bool
 
 
+ARGUMENTS_DECIDE = frozenset(
+    {
+        "Observed exception",
+        "TypeError when making fake tensor call",
+        "NotImplementedError/UnsupportedFakeTensorException when running FX node",
+        "Invalid call to __build_class__",
+        "Failed to convert args/kwargs to proxy",
+        "Import failure",
+        "missing_mp_ass_subscript",
+        "missing tp_iter",
+        "invalid call to builtin op handler",
+        "Unexpected type in sourceless builder",
+        "constant-like method call with unsupported return type",
+    }
+)
+"""Breaks that say more about the arguments of the trial than about the callable: no fact for other arguments."""
+SAME_FOR_ALL = frozenset(
+    {
+        "Attempted to call function marked as skipped",
+        "attempted to trace numpy function unsupported by PyTorch",
+        "Sparse tensor creation not supported",
+    }
+)
+"""Breaks that come before Dynamo looks at the arguments: seen with one kind of them, they hold for the other."""
+
+
 @lru_cache(maxsize=1)
 def table() -> dict[str, Any]:
     return json.loads(TABLE.read_text(encoding="utf-8"))
@@ -31,21 +57,21 @@ def table() -> dict[str, Any]:
 def _fact(section: str, key: str) -> Optional[Fact]:
     text = table().get(section, {}).get(key)
     # "(delayed)": the call is refused only because it changes the shape of an input of the graph.
-    known = text and not text.endswith("(delayed)")
+    known = text and not text.endswith("(delayed)") and text.lstrip("!") not in ARGUMENTS_DECIDE
     return Fact(text.lstrip("!"), text.startswith("!")) if known else None
 
 
 def function_fact(name: str, with_tensor: bool) -> Optional[Fact]:
     """The break of calling a function by its dotted name; ``None``: it is traced, or nothing is known.
 
-    A function seen with tensors only, or without only, is taken to do the same with the other.
+    What was seen with tensors only, or without only, holds for the other where the arguments play no part.
     """
     known = table().get("functions", {})
-    kinds = ("tensor", "plain") if with_tensor else ("plain", "tensor")
-    for kind in kinds:
-        if f"{name}:{kind}" in known:
-            return _fact("functions", f"{name}:{kind}")
-    return None
+    own, other = ("tensor", "plain") if with_tensor else ("plain", "tensor")
+    if f"{name}:{own}" in known:
+        return _fact("functions", f"{name}:{own}")
+    fact = _fact("functions", f"{name}:{other}")
+    return fact if fact is not None and fact.gb_type in SAME_FOR_ALL else None
 
 
 def method_fact(name: str) -> Optional[Fact]:

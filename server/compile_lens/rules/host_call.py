@@ -10,6 +10,7 @@ from ..semantics.operations import Call, Operation
 from ..semantics.values import NdArray, Tensor
 from .rule import Context, Example, Hit, Rule, Text
 
+BUILD_CLASS = "Invalid call to __build_class__"
 _RANDOM = Text("draw with torch (`torch.rand`, `torch.randint`)", "改用 torch 抽样（`torch.rand`、`torch.randint`）")
 _REMEDY = Text("call it outside the compiled code", "移到编译代码之外调用")
 
@@ -34,6 +35,7 @@ Make the call outside and pass its result in. For random numbers draw a tensor: 
         "Unsupported method call",
         "Failed to trace builtin operator",
         "attempted to trace numpy function unsupported by PyTorch",
+        BUILD_CLASS,
     )
     invalid = (
         Example(
@@ -95,6 +97,35 @@ def inputs():
     return [(torch.ones(4),)]
 """
         ),
+        Example(
+            """
+import torch
+
+def f(x):
+    y = x + 1
+
+    class Box:  # breaks
+        pass
+
+    return y * 2
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+class Box:
+    pass
+
+def f(x):
+    y = x + 1
+    return y * 2
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+        ),
     )
     valid = (
         Example(
@@ -117,6 +148,15 @@ def inputs():
         if not isinstance(operation, Call):
             return
         name = operation.name
+        if name == "__build_class__":
+            yield Hit(
+                operation.node,
+                Text("a class is defined in compiled code", "在编译代码中定义类"),
+                Text("define it at module level", "移到模块级定义"),
+                (BUILD_CLASS,),
+                operation.sure,
+            )
+            return
         if (
             name.startswith(("torch.", "math.", "cmath."))
             or name in OUTPUT

@@ -137,7 +137,7 @@ def inputs():
             return
         if not counted or isinstance(operation.old, Union) or number_kind(operation.old) != "int":
             return
-        if number_kind(operation.value) not in ("int", None):
+        if number_kind(operation.value) not in ("int", None) or _is_taken_back(operation):
             return
         yield Hit(
             operation.node,
@@ -155,3 +155,13 @@ def _adds_to_itself(operation: AttributeStore) -> bool:
     """``self.n = self.n + 1``: is the new value computed from the old one?"""
     expression = operation.expression
     return isinstance(expression, cst.BinaryOperation) and expression.left.deep_equals(operation.node)
+
+
+def _is_taken_back(operation: Operation) -> bool:
+    """Does the same function count down again (a depth, a re-entrance flag)? Then the next call finds the old value."""
+    function, node = operation.frame.function, operation.node
+    if function is None or not isinstance(node, (cst.Name, cst.Attribute)):
+        return False
+    text = operation.frame.module.tree.code_for_node(function.node)
+    name = operation.frame.module.tree.code_for_node(node)
+    return f"{name} += 1" in text and f"{name} -= 1" in text

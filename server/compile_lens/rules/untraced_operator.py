@@ -15,6 +15,7 @@ _OTHER_RULES = frozenset(
     detach_""".split()
 )
 """Known better by other rules, or breaking only in the company of something else."""
+OPAQUE = "An opaque object was created in the middle of the program."
 RESIZE = "Unsupported Tensor.resize_() call"
 _STORE = ("requires_grad", Tensor)
 
@@ -37,6 +38,7 @@ Call them outside the compiled code.
     operations = (Call, MethodCall, AttributeStore)
     gb_types = (
         RESIZE,
+        OPAQUE,
         "Attempted to call function marked as skipped",
         "Unsupported method call",
         "torch.* op returned non-Tensor",
@@ -109,6 +111,8 @@ def inputs():
         elif isinstance(operation, Call) and operation.name.startswith("torch."):
             short = operation.name.rpartition(".")[2]
             fact = None if short in _OTHER_RULES else function_fact(operation.name, _has_tensor(operation.arguments))
+            if operation.name == "torch.Generator":
+                fact = Fact(OPAQUE, False)
             if fact is not None:
                 yield self._hit(operation, operation.name, fact, operation.sure)
         elif isinstance(operation, AttributeStore) and (operation.name, type(operation.receiver)) == _STORE:

@@ -91,8 +91,12 @@ def vary(values: list[Value]) -> tuple[Value, Optional[str]]:
         lengths = {len(v.items) if isinstance(v, Sequence) and v.items is not None else None for v in values}
         return join_all(values), "length" if len(lengths) > 1 else None
     if all(isinstance(value, Dictionary) for value in values):
-        keys = {tuple(v.entries) for v in values if isinstance(v, Dictionary)}
-        return join_all(values), "keys" if len(keys) > 1 else None
+        dictionaries = [v for v in values if isinstance(v, Dictionary)]
+        if len({tuple(d.entries) for d in dictionaries}) > 1:
+            return join_all(values), "keys"
+        return Dictionary(
+            {key: vary([d.entries[key] for d in dictionaries])[0] for key in dictionaries[0].entries}
+        ), None
     known = [value for value in values if value != Const(None)]
     shapes = {type(value) if not isinstance(value, Instance) else value.cls for value in known}
     return join_all(values), "kind" if len(shapes) > 1 and UNKNOWN not in values else None

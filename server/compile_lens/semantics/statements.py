@@ -13,7 +13,7 @@ from .frames import RESUMABLE_CONTEXTS, Block, Frame
 from .iteration import element_of, iterate
 from .modules import dotted_name
 from .narrowing import narrow
-from .operations import AttributeStore, ContextEntered, GlobalStore, Subscript
+from .operations import AttributeStore, Call, ContextEntered, GlobalStore, Subscript
 from .parameters import from_annotation
 from .scopes import Scope, join_names, same_names
 from .values import (
@@ -411,6 +411,7 @@ def _function(frame: Frame, node: cst.FunctionDef) -> None:
 def _class(frame: Frame, node: cst.ClassDef) -> None:
     bases = tuple(evaluate(frame, argument.value) for argument in node.bases if not argument.star)
     cls = Class(node, frame.module, frame.scope, bases)
+    frame.interpreter.announce(Call(node.name, frame, True, "__build_class__", bases, {}))
     outer, enclosing = frame.scope, frame.interpreter.current_class
     frame.scope, frame.interpreter.current_class = Scope(outer), cls
     frame.scope.names = cls.members
