@@ -83,7 +83,6 @@ NO_FORM = {"compiler module"}
 """Does not exist in torch; it must be quiet."""
 GAPS = {
     "partial of compile": "a partial of torch.compile is not seen as a form of it",
-    "sequential": "what an nn.Sequential holds is not walked when the container itself is compiled",
 }
 
 
