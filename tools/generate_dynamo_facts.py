@@ -54,7 +54,7 @@ DANGEROUS = frozenset(
     set_default_device set_default_dtype set_default_tensor_type use_deterministic_algorithms set_num_interop_threads
     set_float32_matmul_precision _debug_set_autodiff_subgraph_inlining list_gpu_processes download_url_to_file
     load_state_dict_from_url repeat lockf fchdir chdir faulthandler putenv unsetenv set_int_max_str_digits setswitchinterval
-    crash segfault string_at memmove memset cast PyObj_FromPtr""".split()
+    seteuid setegid setreuid setregid setresuid setresgid setgroups initgroups umask pthread_getcpuclockid clock_settime settimeofday crash segfault string_at memmove memset cast PyObj_FromPtr""".split()
 )
 PLAIN = (
     "", "1", "1.5", "'a'", "b'a'", "[1, 2]", "(1, 2)", "{'a': 1}", "1, 2", "1.5, 2.5", "'a', 'b'", "[1, 2], 1", "[2, 1], [1]",

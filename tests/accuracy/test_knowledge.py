@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import torch
 from compile_lens.knowledge.dynamo_facts import table
-from compile_lens.knowledge.skipped import LOGGER_METHODS, OUTPUT
+from compile_lens.knowledge.skipped import LOGGER_METHODS, OUTPUT, UNTRIED
 
 from compile_probe.observe import observe_calls
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("name", "entry"), sorted(OUTPUT.items()), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("name", "entry"), sorted({**OUTPUT, **UNTRIED}.items()), ids=lambda value: str(value)[:40])
 def test_callable_breaks(name: str, entry: tuple[str, str], load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     gb_type, call = entry
     root = name.split(".", maxsplit=1)[0]

@@ -27,5 +27,17 @@ OUTPUT: dict[str, tuple[str, str]] = {
 }
 """Functions that write for a person to read. Name: (type of break, proof)."""
 
+UNTRIED: dict[str, tuple[str, str]] = {
+    "input": (UNTRACEABLE_BUILTIN, "input('')"),
+    "breakpoint": (UNTRACEABLE_BUILTIN, "breakpoint()"),
+    "exec": (UNTRACEABLE_BUILTIN, "exec('z = 3')"),
+    "pdb.set_trace": (SKIPPED_FUNCTION, "pdb.set_trace()"),
+    "subprocess.run": (SKIPPED_FUNCTION, "subprocess.run(['true'])"),
+    "subprocess.check_output": (SKIPPED_FUNCTION, "subprocess.check_output(['true'])"),
+    "time.time": (SKIPPED_FUNCTION, "time.time()"),
+    "time.sleep": (SKIPPED_FUNCTION, "time.sleep(0)"),
+}
+"""Functions of the host that the generator of `dynamo_facts` must not call with arguments of its own choice."""
+
 LOGGER_METHODS = frozenset("debug info warning warn error critical exception log".split())
 """Methods of ``logging.Logger`` that break."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..knowledge.dynamo_facts import function_fact
-from ..knowledge.skipped import OUTPUT
+from ..knowledge.dynamo_facts import Fact, function_fact
+from ..knowledge.skipped import OUTPUT, UNTRIED
 from ..semantics.operations import Call, Operation
 from ..semantics.values import NdArray, Tensor
 from .rule import Context, Example, Hit, Rule, Text
@@ -163,7 +163,8 @@ def inputs():
             or ("." not in name and name not in _BUILTINS)
         ):
             return  # other rules know these better
-        fact = function_fact(name, any(isinstance(value, (Tensor, NdArray)) for value in operation.arguments))
+        fact = Fact(UNTRIED[name][0], False) if name in UNTRIED else None
+        fact = fact or function_fact(name, any(isinstance(value, (Tensor, NdArray)) for value in operation.arguments))
         if fact is not None:
             yield Hit(
                 operation.node,
