@@ -34,6 +34,7 @@ UNTRIED: dict[str, tuple[str, str]] = {
     "pdb.set_trace": (SKIPPED_FUNCTION, "pdb.set_trace()"),
     "subprocess.run": (SKIPPED_FUNCTION, "subprocess.run(['true'])"),
     "subprocess.check_output": (SKIPPED_FUNCTION, "subprocess.check_output(['true'])"),
+    "tqdm.tqdm": (SKIPPED_FUNCTION, "tqdm.tqdm([1], disable=True)"),
     "time.time": (SKIPPED_FUNCTION, "time.time()"),
     "time.sleep": (SKIPPED_FUNCTION, "time.sleep(0)"),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..knowledge.dynamo_facts import context_fact
-from ..semantics.operations import ContextEntered, Operation
-from ..semantics.values import External, Instance
+from ..semantics.operations import Call, ContextEntered, MethodCall, Operation
+from ..semantics.values import External, Instance, Value
 from .rule import Context, Example, Hit, Rule, Text
 
 
@@ -24,7 +24,7 @@ detection and their like it cannot: the graph ends there, and inside the block n
 
 Enter it outside the compiled function. Instead of `with torch.device(d):` pass `device=d` to what is created.
 """
-    operations = (ContextEntered,)
+    operations = (ContextEntered, MethodCall, Call)
     gb_types = (
         "Unsupported context manager",
         "Attempted to call function marked as skipped",
@@ -78,6 +78,26 @@ def inputs():
         Example(
             """
 import torch
+from torch import nn
+
+class Scaled(nn.Module):
+    @property
+    def scale(self):
+        return 2.0
+
+    def forward(self, x):
+        return x * self.scale
+
+def make():
+    return Scaled()
+
+def inputs():
+    return [(torch.ones(4),)]
+"""
+        ),
+        Example(
+            """
+import torch
 
 def f(x):
     with torch.no_grad():
@@ -92,6 +112,15 @@ def inputs():
     )
 
     def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
+        if isinstance(operation, MethodCall):
+            if operation.method == "enter_context" and _is_exit_stack(operation.receiver):
+                yield self._hit(operation, "ExitStack.enter_context", False)
+            return
+        if isinstance(operation, Call):
+            # Before 3.12 the descriptor computes the value under a lock.
+            if operation.name == "functools.cached_property.__get__" and context.python_version < (3, 12):
+                yield self._hit(operation, "cached_property", False)
+            return
         if not isinstance(operation, ContextEntered):
             return
         manager = operation.manager
@@ -101,14 +130,21 @@ def inputs():
         name = operation.name or name
         fact = context_fact(name)
         if fact is not None:
-            yield Hit(
-                operation.node,
-                Text(f"`with {name}` is not traced", f"`with {name}` 不会被追踪"),
-                Text("enter it outside the compiled code", "移到编译代码之外"),
-                (*self.gb_types,),
-                operation.sure,
-                resumes=not (fact.frame_skipped or name in _MADE_OUTSIDE),
-            )
+            yield self._hit(operation, f"with {name}", not (fact.frame_skipped or name in _MADE_OUTSIDE))
+
+    def _hit(self, operation: Operation, what: str, resumes: bool) -> Hit:
+        return Hit(
+            operation.node,
+            Text(f"`{what}` is not traced", f"`{what}` 不会被追踪"),
+            Text("enter it outside the compiled code", "移到编译代码之外"),
+            self.gb_types,
+            operation.sure,
+            resumes=resumes,
+        )
+
+
+def _is_exit_stack(value: Value) -> bool:
+    return isinstance(value, Instance) and value.external_class == "contextlib.ExitStack"
 
 
 _MADE_OUTSIDE = frozenset({"threading.Lock", "threading.RLock"})

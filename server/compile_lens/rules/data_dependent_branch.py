@@ -9,7 +9,7 @@ import libcst as cst
 from ..fixes.branches import where_instead
 from ..fixes.edit import Fix
 from ..semantics.operations import Branch, Operation
-from ..semantics.values import NdArray, Tensor
+from ..semantics.values import NdArray, Number, Tensor
 from .rule import Context, Example, Hit, Place, Rule, Text
 
 _KINDS = {
@@ -136,6 +136,30 @@ def inputs():
         ),
         Example(
             """
+import random
+import torch
+
+def f(x):
+    if random.uniform(0, 1) < 2:  # breaks
+        x = x + 1
+    return x * 2
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+            """
+import torch
+
+def f(x):
+    x = torch.where(torch.rand(()) < 2, x + 1, x)
+    return x * 2
+
+def inputs():
+    return [(torch.ones(4),)]
+""",
+        ),
+        Example(
+            """
 import torch
 from torch import nn
 
@@ -191,9 +215,16 @@ def inputs():
     )
 
     def check(self, operation: Operation, context: Context) -> Iterator[Hit]:
-        if not isinstance(operation, Branch) or not isinstance(operation.condition, (Tensor, NdArray)):
+        if not isinstance(operation, Branch):
             return
-        kind = operation.kind
+        kind, condition = operation.kind, operation.condition
+        if isinstance(condition, Number) and condition.origin == "random":
+            reason = Text("`if` on a random number", "对随机数使用 `if`")
+            remedy = Text("draw a tensor and use `torch.where`", "改为抽取张量并使用 `torch.where`")
+            yield Hit(operation.node, reason, remedy, self.gb_types, operation.sure)
+            return
+        if not isinstance(condition, (Tensor, NdArray)):
+            return
         if kind == "assert":
             statement = operation.statement
             if isinstance(statement, cst.Assert) and (

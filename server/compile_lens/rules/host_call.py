@@ -176,4 +176,4 @@ def inputs():
             )
 
 
-_BUILTINS = frozenset({"input", "breakpoint", "exec", "open", "id", "hash", "globals", "locals", "compile"})
+_BUILTINS = frozenset({"pow", "input", "breakpoint", "exec", "open", "id", "hash", "globals", "locals", "compile"})

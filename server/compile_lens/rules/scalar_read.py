@@ -262,4 +262,6 @@ def inputs():
 
 def _is_computed_number(value: Value) -> bool:
     """A tensor of zero dimensions made in traced code: one that is an input Dynamo can read, and guards on."""
+    if isinstance(value, NdArray):
+        return value.rank == 0 and value.dtype == "int"
     return isinstance(value, Tensor) and value.computed and value.rank == 0 and value.dtype in ("int", None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Optional
 
 from ..knowledge.dynamo_facts import Fact, function_fact, method_fact
 from ..semantics.operations import AttributeStore, Call, MethodCall, Operation
-from ..semantics.values import Sequence, Tensor, Value
+from ..semantics.values import Instance, Sequence, Tensor, Value
 from .rule import Context, Example, Hit, Rule, Text
 
 _OTHER_RULES = frozenset(
@@ -15,6 +16,7 @@ _OTHER_RULES = frozenset(
     detach_""".split()
 )
 """Known better by other rules, or breaking only in the company of something else."""
+PROXY = "Failed to convert args/kwargs to proxy"
 OPAQUE = "An opaque object was created in the middle of the program."
 RESIZE = "Unsupported Tensor.resize_() call"
 _STORE = ("requires_grad", Tensor)
@@ -39,6 +41,7 @@ Call them outside the compiled code.
     gb_types = (
         RESIZE,
         OPAQUE,
+        PROXY,
         "Attempted to call function marked as skipped",
         "Unsupported method call",
         "torch.* op returned non-Tensor",
@@ -111,6 +114,8 @@ def inputs():
         elif isinstance(operation, Call) and operation.name.startswith("torch."):
             short = operation.name.rpartition(".")[2]
             fact = None if short in _OTHER_RULES else function_fact(operation.name, _has_tensor(operation.arguments))
+            if _is_generator(operation.keywords.get("generator")):
+                fact = Fact(PROXY, False)
             if operation.name == "torch.Generator":
                 fact = Fact(OPAQUE, False)
             if fact is not None:
@@ -128,6 +133,10 @@ def inputs():
             sure,
             resumes=not fact.frame_skipped,
         )
+
+
+def _is_generator(value: Optional[Value]) -> bool:
+    return isinstance(value, Instance) and value.external_class == "torch.Generator"
 
 
 def _has_tensor(arguments: tuple[Value, ...]) -> bool:

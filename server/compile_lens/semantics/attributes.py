@@ -9,6 +9,7 @@ import libcst as cst
 from ..knowledge import torch_api
 from . import results
 from .frames import Frame
+from .operations import Call
 from .values import (
     UNKNOWN,
     Class,
@@ -67,7 +68,7 @@ def _read(frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value:
             return results.attribute(name, receiver)
         return Method(receiver, name) if torch_api.method_result(name) is not None else UNKNOWN
     if isinstance(receiver, Instance):
-        return _of_instance(frame, receiver, name)
+        return _of_instance(frame, node, receiver, name)
     if isinstance(receiver, Class):
         return receiver.find(name) or UNKNOWN
     if isinstance(receiver, Super):
@@ -109,13 +110,13 @@ def _behind(receiver: Super, name: str) -> Value:
 _NAMED_FIELDS = {"values": 0, "indices": 1}
 
 
-def _of_instance(frame: Frame, receiver: Instance, name: str) -> Value:
+def _of_instance(frame: Frame, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
     if name in receiver.attributes and name not in receiver.changing:
         return receiver.attributes[name]
     if isinstance(receiver.cls, Class):
         member = receiver.cls.find(name)
         if isinstance(member, Function):
-            return bind(frame, member, receiver)
+            return bind(frame, node, member, receiver)
         if name in receiver.attributes:
             # Assigned elsewhere too: what __init__ gave is one of the things it may be.
             return _loosened(receiver.attributes[name])
@@ -166,7 +167,7 @@ def _loosened(value: Value) -> Value:
     return value
 
 
-def bind(frame: Frame, function: Function, receiver: Instance) -> Value:
+def bind(frame: Frame, node: cst.CSTNode, function: Function, receiver: Instance) -> Value:
     """A function found on a class, as an attribute of an object: method, static method or property."""
     decorators = frame.interpreter.decorators(function)
     if "staticmethod" in decorators:
@@ -174,6 +175,8 @@ def bind(frame: Frame, function: Function, receiver: Instance) -> Value:
     if "classmethod" in decorators:
         return Function(function.node, function.module, function.scope, function.owner, receiver.cls)
     bound = Function(function.node, function.module, function.scope, function.owner, receiver)
+    if any(name.endswith("cached_property") for name in decorators):
+        frame.interpreter.announce(Call(node, frame, True, "functools.cached_property.__get__", (receiver,), {}))
     if any(name in ("property", "functools.cached_property", "cached_property") for name in decorators):
         return frame.interpreter.call_function(frame, bound, (), {}, None)
     return bound

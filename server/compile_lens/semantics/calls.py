@@ -34,6 +34,7 @@ from .values import (
     is_text,
     join,
     join_all,
+    number_kind,
     options,
 )
 
@@ -93,6 +94,21 @@ def call_instance(
     frame: Frame, node: cst.Call, instance: Instance, arguments: Arguments, keywords: Keywords, sure: bool
 ) -> Value:
     """``object(...)``: ``forward`` of a module, ``__call__`` of anything else."""
+    result = _call_instance(frame, node, instance, arguments, keywords, sure)
+    for kind, given in (("pre_hook", (arguments_of(arguments),)), ("hook", (arguments_of(arguments), result))):
+        hooks = instance.attributes.get(f"_register_forward_{kind}s")
+        for hook in hooks.items or [] if isinstance(hooks, Sequence) else []:
+            call_value(frame, node, hook, (instance, *given), {})
+    return result
+
+
+def arguments_of(arguments: Arguments) -> Value:
+    return Sequence("tuple", list(arguments))
+
+
+def _call_instance(
+    frame: Frame, node: cst.Call, instance: Instance, arguments: Arguments, keywords: Keywords, sure: bool
+) -> Value:
     if isinstance(instance.cls, Class):
         own = "forward" if instance.is_module else "__call__"
         for name in (own, "__call__"):
@@ -161,6 +177,8 @@ def _external(frame: Frame, node: cst.Call, name: str, arguments: Arguments, key
         return _new_layer(name, arguments, keywords)
     if name.startswith("numpy."):
         return _numpy(short, arguments)
+    if name in _DRAWN:
+        return Number(_DRAWN[name], "random")
     if name.startswith("math."):
         return Number("int" if short in ("ceil", "floor", "gcd", "prod", "isqrt") else "float")
     if short in ("getLogger", "get_logger"):
@@ -172,6 +190,8 @@ def _external(frame: Frame, node: cst.Call, name: str, arguments: Arguments, key
     return UNKNOWN
 
 
+_DRAWN = {"random.uniform": "float", "random.randint": "int", "random.randrange": "int"}
+"""Draws that Dynamo puts behind the graph's inputs: numbers without a value while tracing."""
 _FACTORIES = frozenset({"torch.device"})
 
 
@@ -199,6 +219,9 @@ def _new_layer(name: str, arguments: Arguments, keywords: Keywords) -> Value:
 def _numpy(short: str, arguments: Arguments) -> Value:
     if short in ("float32", "float64", "int32", "int64", "bool_"):
         return NdArray(0)
+    sizes = any(isinstance(a, Sequence) and number_kind(a.element) for a in arguments)
+    if short in ("prod", "sum", "max", "min") and sizes and len(arguments) == 1:
+        return NdArray(0, "int")
     return NdArray() if any(isinstance(a, (NdArray, Tensor)) for a in arguments) or short in _NUMPY_MAKERS else UNKNOWN
 
 
@@ -347,7 +370,15 @@ def _dictionary_method(receiver: Dictionary, name: str, arguments: Arguments) ->
 def _instance_method(
     frame: Frame, node: cst.Call, receiver: Instance, name: str, arguments: Arguments, keywords: Keywords
 ) -> Value:
+    if name == "compile" and not arguments and isinstance(receiver.cls, External) and not receiver.is_module:
+        frame.interpreter.compile_site(frame, node, receiver, keywords)
+        return NONE
     if not receiver.is_module:
+        return receiver if name in ("manual_seed", "eval", "to", "cuda") else UNKNOWN
+    if name in ("register_forward_hook", "register_forward_pre_hook") and arguments:
+        hooks = receiver.attributes.setdefault(f"_{name}s", Sequence("list", []))
+        if isinstance(hooks, Sequence):
+            hooks.append(arguments[0], True)
         return UNKNOWN
     items = receiver.attributes.get("_items")
     if items is not None and name in ("append", "extend", "insert", "items", "keys", "values"):

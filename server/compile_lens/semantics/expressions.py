@@ -283,6 +283,8 @@ def compare(comparator: cst.BaseCompOp, left: Value, right: Value) -> Value:
         and not isinstance(left if right == NONE else right, (type(UNKNOWN),))
     ):
         return Const(symbol == "!=")
+    if any(isinstance(value, Number) and value.origin == "random" for value in (left, right)):
+        return Number("bool", "random")
     known = (Number, Const, Text, Opaque, External, Sequence)
     return Number("bool") if isinstance(left, known) or isinstance(right, known) else UNKNOWN
 

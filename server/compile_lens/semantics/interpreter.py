@@ -185,7 +185,8 @@ class Interpreter:
         keywords: dict[str, Value] = {}
         if isinstance(node, cst.Call):
             keywords = {a.keyword.value: evaluate(frame, a.value) for a in node.args if a.keyword is not None}
-        if name in ("torch.compile", "torch._dynamo.optimize"):
+        applied = evaluate(frame, node) if isinstance(node, cst.Name) else UNKNOWN
+        if name in ("torch.compile", "torch._dynamo.optimize") or _is_compile(applied):
             self.compile_site(frame, decorator, value, keywords, "decorator")
             return value
         if name in _CUTS and isinstance(value, Function):
@@ -507,6 +508,11 @@ class Interpreter:
         result = self.call_function(None, function, (), {}, None)
         self.listener = listener
         return calls_of(result) or None
+
+
+def _is_compile(value: Value) -> bool:
+    """``functools.partial(torch.compile, ...)``, as a decorator."""
+    return isinstance(value, Partial) and value.function == External("torch.compile") and not value.arguments
 
 
 def _returns(node: cst.CSTNode) -> Optional[cst.BaseExpression]:

@@ -48,7 +48,7 @@ class Number(Value):
     """A Python number whose value is not known; Dynamo guards on it or makes it symbolic.
 
     ``origin``: ``argument``, ``varying`` (an argument that the example calls change), ``size`` (of a tensor), ``read``
-    (out of a tensor), ``computed``.
+    (out of a tensor), ``random`` (drawn while tracing), ``computed``.
     """
 
     kind: str = "int"
