@@ -25,7 +25,7 @@ def short(result: Optional[Result], status: str, locale: str) -> str:
     if result is None or measurement is None:
         return "未实测" if zh else "not measured"
     verdict = measurement.get("verdict")
-    number = f"{device(result)} {measurement['ratio']:.2f}x"
+    number = f"{device(result)} {speed_up(measurement)}"
     if verdict == "faster":
         return number
     if verdict == "slower":
@@ -37,6 +37,18 @@ def short(result: Optional[Result], status: str, locale: str) -> str:
     }
     en, chinese = words.get(str(verdict), ("not measured", "未实测"))
     return f"{device(result)} {chinese if zh else en}"
+
+
+def precise(measurement: Mapping[str, Any]) -> bool:
+    """Is the interval narrow enough for one number to stand for it?"""
+    return measurement["high"] - measurement["low"] <= 0.5 * measurement["ratio"]
+
+
+def speed_up(measurement: Mapping[str, Any]) -> str:
+    """``1.58x``; the interval instead, ``2.2-9.2x``, where it is too wide for one number."""
+    if precise(measurement):
+        return f"{measurement['ratio']:.2f}x"
+    return f"{measurement['low']:.1f}-{measurement['high']:.1f}x"
 
 
 def lens(result: Result, status: str, message: Optional[str], locale: str) -> str:
@@ -51,7 +63,9 @@ def lens(result: Result, status: str, message: Optional[str], locale: str) -> st
     parts = [
         f"{device(result)}: eager {milliseconds(measurement.get('eager_ms'))}",
         f"{'编译后' if zh else 'compiled'} {milliseconds(measurement.get('ms'))}",
-        f"{measurement['ratio']:.2f}x [{measurement['low']:.2f}-{measurement['high']:.2f}]",
+        f"{measurement['ratio']:.2f}x [{measurement['low']:.2f}-{measurement['high']:.2f}]"
+        if precise(measurement)
+        else speed_up(measurement),
         str(measurement.get("variant")),
         broken,
     ]

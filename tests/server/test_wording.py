@@ -1,0 +1,56 @@
+"""The words for a probe's result: the device by every number, no number without a verdict, a wide interval as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from compile_lens.probing import wording
+
+
+def result(verdict: str, ratio: float | None = 1.58, low: float = 1.51, high: float = 1.66) -> dict[str, Any]:
+    measurement: dict[str, Any] = {
+        "variant": "inductor",
+        "verdict": verdict,
+        "eager_ms": 1.92,
+        "ms": 1.21,
+        "compile_s": 4.1,
+    }
+    if ratio is not None:
+        measurement |= {"ratio": ratio, "low": low, "high": high, "break_even_calls": 5800}
+    return {"device": "cpu", "breaks": [{}, {}], "measurements": [measurement]}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (result("faster"), "CPU 1.58x"),
+        (result("slower", 0.83, 0.80, 0.86), "CPU 0.83x slower"),
+        (result("faster", 7.52, 2.21, 9.19), "CPU 2.2-9.2x"),
+        (result("no-clear-difference", 1.01, 0.99, 1.02), "CPU no clear difference"),
+        (result("too-noisy", 1.3, 0.7, 2.2), "CPU too noisy to tell"),
+        (result("recompiled", None), "not measured"),
+        (None, "not measured"),
+    ],
+)
+def test_short(given: dict[str, Any] | None, words: str) -> None:
+    assert wording.short(given, "ok", "en") == words
+
+
+def test_no_number_of_a_run_that_failed() -> None:
+    assert wording.short(result("faster"), "timeout", "en") == "not measured"
+
+
+def test_lens_says_everything() -> None:
+    line = "CPU: eager 1.92 ms, compiled 1.21 ms, 1.58x [1.51-1.66], inductor, 2 breaks, compile 4.1 s"
+    assert wording.lens(result("faster"), "ok", None, "en") == line + ", repaid after 5,800 calls"
+    wide = wording.lens(result("faster", 7.52, 2.21, 9.19), "ok", None, "en")
+    assert "2.2-9.2x" in wide and "7.52" not in wide
+    noisy = wording.lens(result("too-noisy", 3.23, 0.9, 5.0), "ok", None, "en")
+    assert "too noisy to tell" in noisy and "3.23" not in noisy
+
+
+def test_why_there_is_no_number() -> None:
+    assert wording.lens(result("recompiled", None), "ok", None, "en").startswith("compiled again and again: not timed")
+    failed = {**result("faster", None), "check": "fail"}
+    assert wording.lens(failed, "ok", None, "en").startswith("results differ from eager: no speed-up shown")
