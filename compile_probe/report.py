@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Optional, TextIO
@@ -99,10 +100,14 @@ class Terminal:
             times = f" ({one['count']} times)" if one["count"] > 1 else ""
             cause = f"{one['gb_id'] or 'break'} {one['gb_type'] or ''}".strip()
             self._line(f"  {_near(one['file'])}:{one['line']}: {cause}{times}{skipped}")
-            self._line(f"      {one['reason']}")
+            self._line(f"      {_first_sentence(one['reason'])}")
+        places: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
         for one in result["recompiles"]:
-            self._line(f"  {_near(one['file'])}:{one['line']}: recompiled {one['function']} in call {one['call'] + 1}: "
-                       f"{one['reason']}")  # fmt: skip
+            places.setdefault((one["file"], one["line"], one["function"]), []).append(one)
+        for (file, line, function), several in places.items():
+            times = f" {len(several)} times" if len(several) > 1 else ""
+            guard = _failed_guard(several[-1]["reason"])
+            self._line(f"  {_near(file)}:{line}: {function} was compiled again{times}, because no longer: {guard}")
 
     def _table(self, result: dict[str, Any]) -> None:
         device = str(result["device"]).upper()
@@ -143,6 +148,17 @@ def _row(one: dict[str, Any], device: str) -> tuple[str, ...]:
 
 def _ratio(one: dict[str, Any]) -> str:
     return f"{one['ratio']:.2f}x [{one['low']:.2f}-{one['high']:.2f}]"
+
+
+def _first_sentence(text: str) -> str:
+    """The part of an explanation that stands alone; ``--json`` has all of it."""
+    head = text.splitlines()[0] if text else ""
+    return re.split(r"(?<=[.`])\s+(?=[A-Z])", head, maxsplit=1)[0]
+
+
+def _failed_guard(text: str) -> str:
+    """The guard that failed last, without the source line and the advice behind it."""
+    return text.partition("; ")[0].partition(" (HINT:")[0].partition(" # ")[0].strip()
 
 
 def _number(value: Optional[float]) -> str:
