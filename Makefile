@@ -35,8 +35,8 @@ $(STAMPS)/venv:
 
 $(STAMPS)/python: $(STAMPS)/venv requirements/dev.txt requirements/truth.txt pyproject.toml
 	@echo "set-up: installing torch and the Python tools into $(VENV) (minutes the first time)"
-	@$(BIN)/python -m pip install --quiet -r requirements/truth.txt -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@$(BIN)/python -m pip install -qq -r requirements/truth.txt -r requirements/dev.txt
+	@$(BIN)/python -m pip install -qq --no-deps --editable .
 	@touch $@
 
 $(STAMPS)/extension: package.json package-lock.json
