@@ -80,6 +80,9 @@ def copy_sources() -> None:
     shutil.copytree(ROOT / "server" / "compile_lens", TARGET / "compile_lens", ignore=ignore)
     shutil.copytree(ROOT / "compile_probe", TARGET / "compile_probe", ignore=ignore)
     shutil.copy(ROOT / "extension" / "scripts" / "start_server.py", TARGET)
+    for package in ("compile_lens", "compile_probe"):
+        for file in (TARGET / package).rglob("*.py"):
+            compile(file.read_text(encoding="utf-8"), str(file), "exec")  # half-written code is found here, not by users
 
 
 def download(requirements: list[str], python: str, target: str, folder: Path) -> list[Path]:
