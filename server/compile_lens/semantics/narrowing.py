@@ -55,6 +55,8 @@ def _keep(frame: Frame, node: cst.CSTNode, test: Callable[[Value], bool]) -> Non
     kept = [option for option in options(value) if test(option)]
     if kept and len(kept) < len(options(value)):
         frame.scope.names[node.value] = join_all(kept)
+    elif not kept and any(isinstance(option, Tensor) and option.guessed for option in options(value)):
+        frame.scope.names[node.value] = UNKNOWN  # the guess was wrong here
 
 
 def _comparison(frame: Frame, node: cst.Comparison, holds: bool) -> None:
