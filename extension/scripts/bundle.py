@@ -82,7 +82,7 @@ def copy_sources() -> None:
     shutil.copy(ROOT / "extension" / "scripts" / "start_server.py", TARGET)
     for package in ("compile_lens", "compile_probe"):
         for file in (TARGET / package).rglob("*.py"):
-            compile(file.read_text(encoding="utf-8"), str(file), "exec")  # half-written code is found here, not by users
+            compile(file.read_text(encoding="utf-8"), str(file), "exec")  # users never meet half-written code
 
 
 def download(requirements: list[str], python: str, target: str, folder: Path) -> list[Path]:
