@@ -76,6 +76,8 @@ def copy_sources() -> None:
     for old in TARGET.iterdir():
         if old.is_dir() and old != LIBS:
             shutil.rmtree(old)
+    for cache in list(TARGET.rglob("__pycache__")):  # of a server that was started here
+        shutil.rmtree(cache)
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "server" / "compile_lens", TARGET / "compile_lens", ignore=ignore)
     shutil.copytree(ROOT / "compile_probe", TARGET / "compile_probe", ignore=ignore)
