@@ -479,8 +479,13 @@ def test_interruption(tmp_path: Path) -> None:
     body = "".join(f"    x = x + {n}\n    print(x)\n" for n in range(300))
     for number in range(60):
         write(tmp_path / f"m{number}.py", f"import torch\n\n@torch.compile\ndef f(x):\n{body}    return x\n")
+    # A test run in the background inherits an ignored SIGINT.
+    start = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from compile_lens.cli import main; sys.exit(main(['check', *sys.argv[1:]]))"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "compile_lens.cli", "check", str(tmp_path)],
+        [sys.executable, "-c", start, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=Path(__file__).parent.parent.parent / "server",
