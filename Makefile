@@ -61,6 +61,7 @@ run: $(STAMPS)/python
 	done
 
 vscode: setup $(E2E_STAMP)
+	@npm run --silent package -- --only-current
 	@node extension/scripts/serve.mjs
 
 # --- tests and checks --------------------------------------------------------------------------------------------

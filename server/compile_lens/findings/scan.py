@@ -62,6 +62,9 @@ class _Record:
     skipped: bool
     function: str
     root: str
+    behind: bool = False
+    """A break before it already sends the whole frame to eager."""
+    fullgraph: bool = False
 
 
 @dataclass
@@ -130,7 +133,7 @@ def scan(source: Source, options: Options) -> Analysis:
 
 
 def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
-    interpreter = Interpreter(source, tree)
+    interpreter = Interpreter(source, tree, options.python_version)
     interpreter.run_module()
     walk = _Walk(options)
     settings = _settings(interpreter)

@@ -55,7 +55,8 @@ def evaluate(frame: Frame, node: cst.CSTNode) -> Value:
 def test(frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNode) -> Optional[bool]:
     """Evaluate a condition and announce the jump; its truth where that is certain."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        inverse = test(frame, node.expression, kind, statement)
+        # Dynamo rewrites `assert t`, not `assert not t`.
+        inverse = test(frame, node.expression, "not" if kind == "assert" else kind, statement)
         return None if inverse is None else not inverse
     if isinstance(node, cst.BooleanOperation):
         left = test(frame, node.left, kind if kind != "assert" else "and", statement)

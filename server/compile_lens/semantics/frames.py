@@ -72,6 +72,8 @@ class Frame:
     conditional: int = 0
     """How many branches that may not be taken surround the current place."""
     depth: int = 0
+    lost: bool = False
+    """A break before the current place made Dynamo skip the whole frame."""
 
     @property
     def name(self) -> str:
@@ -92,7 +94,9 @@ class Frame:
         """Would a break here make Dynamo skip the whole frame, and run all of it eagerly?"""
         frame: Optional[Frame] = self
         while frame is not None and frame.traced:
-            if any(block.kind in ("try", "comprehension") for block in frame.blocks):
+            # Before 3.12 a comprehension is a function of its own: the frame around it goes on behind it.
+            inlined = frame.interpreter.python_version >= (3, 12)
+            if any(block.kind == "try" or (block.kind == "comprehension" and inlined) for block in frame.blocks):
                 return True
             if any(block.kind == "with" and not block.resumable for block in frame.blocks):
                 return True

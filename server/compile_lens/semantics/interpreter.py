@@ -82,8 +82,9 @@ class Interpreter:
 
     builtin_names = python_builtins.NAMES
 
-    def __init__(self, source: Source, tree: cst.Module) -> None:
+    def __init__(self, source: Source, tree: cst.Module, python_version: tuple[int, int] = (3, 11)) -> None:
         self.module = SourceModule(source, tree, Scope())
+        self.python_version = python_version
         self.listener: Optional[Listener] = None
         self.sites: list[CompileSite] = []
         self.functions: list[Function] = []
