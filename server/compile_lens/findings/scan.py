@@ -22,7 +22,7 @@ from ..text.parse import parse
 from ..text.positions import Locator
 from ..text.source import Position, Range, Source, read
 from .finding import Analysis, Finding, Offer, Site
-from .message import compose
+from .message import Cost, compose
 from .suppression import Suppressions, suppress
 from .targets import targets
 
@@ -105,7 +105,13 @@ class _Walk:
             statement = body[index]
         name = frame.name if frame is not None else ""
         root = frame.root().name if frame is not None and frame.root().function is not None else ""
-        self.records[key] = _Record(rule, hit, frame, statement, certainty, self.region, skipped, name, root)
+        behind = breaks and frame is not None and frame.root().lost and not skipped
+        if skipped and frame is not None:
+            frame.root().lost = True
+        fullgraph = self.context.fullgraph and not self.candidate
+        self.records[key] = _Record(
+            rule, hit, frame, statement, certainty, self.region, skipped, name, root, behind, fullgraph
+        )
 
 
 _RANK = {"candidate": 0, "likely": 1, "certain": 2}
@@ -233,7 +239,7 @@ def _calls(interpreter: Interpreter, root: Value) -> Optional[list[ExampleCall]]
 def _walk_candidates(interpreter: Interpreter, walk: _Walk, compiled: frozenset[int], everything: bool) -> None:
     """Walk what no region reaches: ``forward`` of modules, or every function (``--scope all``)."""
     for cls in interpreter.classes:
-        forward = cls.members.get("forward")
+        forward = cls.find("forward")  # an inherited one calls the methods of this class
         if cls.is_module and isinstance(forward, Function) and id(forward.node) not in compiled:
             interpreter.trace(cls, walk, _calls(interpreter, cls))
     if not everything:
@@ -286,7 +292,7 @@ def _assemble(
             record.rule.name,
             record.rule.effect,
             record.certainty,
-            compose(record.rule, record.hit, record.skipped, record.function, record.root, options.locale),
+            compose(record.rule, record.hit, _cost_of(record), options.locale),
             record.function,
             record.region,
             record.skipped,
@@ -303,6 +309,10 @@ def _assemble(
         return Analysis(source.path, tuple(findings), sites)
     offers = tuple(Offer(place, fix) for place, fix in wrap_offers(module, interpreter, find, options.locale))
     return Analysis(source.path, tuple(findings), sites, targets(interpreter, walk.walked, find), offers)
+
+
+def _cost_of(record: _Record) -> Cost:
+    return Cost(record.function, record.root, record.skipped, record.hit.resumes, record.behind, record.fullgraph)
 
 
 _TOP = Range(Position(0, 0), Position(0, 0))

@@ -89,7 +89,7 @@ def compile_after_construction(
     ranges = locate([built.statement for built in places])
     edits = tuple(compile_statement(module, built, ranges[id(built.statement)]) for built in places)
     title = _title(locale, "Wrap with torch.compile: `{}.compile()`", "用 torch.compile 包装：`{}.compile()`")
-    return [Fix(title.format(places[0].name), edits, safe=False)]
+    return [Fix(title.format(places[0].name), edits, safe=False, kind="rewrite")]
 
 
 def wrap_offers(module: SourceModule, interpreter: Interpreter, locate: Locate, locale: str) -> list[tuple[Range, Fix]]:

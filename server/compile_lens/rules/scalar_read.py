@@ -226,14 +226,19 @@ def inputs():
                         operation, f"`{name}()` of a tensor reads its data", f"`{name}()` 读取张量数据", value
                     )
                     return
-        if name == "sorted" and arguments and isinstance(getattr(arguments[0], "element", None), Tensor):
+        if (
+            name == "sorted"
+            and "key" not in operation.keywords
+            and arguments
+            and isinstance(getattr(arguments[0], "element", None), Tensor)
+        ):
             hit = self._hit(
                 operation, "sorting tensors compares their data", "对张量排序需要比较数据", arguments[0], SORT
             )
             yield replace(hit, remedy=Text("stack them and use `torch.sort`", "先堆叠再使用 `torch.sort`"))
         if name.startswith("torch.") and arguments:
             yield from self._implicit(operation, name.rpartition(".")[2], torch_api.function_integers(name), arguments)
-        if name == "operator.contains" and arguments and isinstance(arguments[0], Tensor):
+        if name == "in" and arguments and isinstance(arguments[0], Tensor):
             yield self._hit(operation, "`in` on a tensor reads its data", "对张量使用 `in` 会读取数据", arguments[0])
         if name.startswith("math.") and any(isinstance(value, Tensor) for value in arguments):
             hit = self._hit(

@@ -28,6 +28,7 @@ from .values import (
     Super,
     Tensor,
     Text,
+    Unknown,
     Value,
     is_text,
     join_all,
@@ -70,7 +71,12 @@ def _read(frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     if isinstance(receiver, Instance):
         return _of_instance(frame, node, receiver, name)
     if isinstance(receiver, Class):
-        return receiver.find(name) or UNKNOWN
+        member = receiver.find(name)
+        if isinstance(member, Function) and "classmethod" in frame.interpreter.decorators(member):
+            return Function(member.node, member.module, member.scope, member.owner, receiver)
+        return member or UNKNOWN
+    if isinstance(receiver, Unknown) and name in _SAY_TENSOR:
+        return Method(Tensor(guessed=True), name)
     if isinstance(receiver, Super):
         return _behind(receiver, name)
     if isinstance(receiver, NdArray):
@@ -107,6 +113,8 @@ def _behind(receiver: Super, name: str) -> Value:
     return Method(receiver.receiver, name) if isinstance(receiver.receiver, Instance) else UNKNOWN
 
 
+_SAY_TENSOR = frozenset({"item", "backward"})
+"""Methods whose names say what they are called on, where nothing else does."""
 _NAMED_FIELDS = {"values": 0, "indices": 1}
 
 

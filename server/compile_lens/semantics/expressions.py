@@ -254,7 +254,7 @@ def _comparison(frame: Frame, node: cst.Comparison) -> Value:
     for index, target in enumerate(node.comparisons):
         right = evaluate(frame, target.comparator)
         if isinstance(target.operator, (cst.In, cst.NotIn)):
-            frame.interpreter.announce(Call(node, frame, True, "operator.contains", (right, left), {}))
+            frame.interpreter.announce(Call(node, frame, True, "in", (right, left), {}))
         value = join_all(compare(target.operator, a, b) for a in options(left) for b in options(right))
         if index:  # a < b < c jumps on the first result
             announce_branch(frame, node, result or UNKNOWN, "and", node)

@@ -319,6 +319,7 @@ def _while(frame: Frame, node: cst.While) -> None:
 
 def _with(frame: Frame, node: cst.With) -> None:
     resumable = True
+    managers: list[Value] = []
     for item in node.items:
         manager = evaluate(frame, item.item)
         name = context_name(frame, item.item, manager)
@@ -326,13 +327,29 @@ def _with(frame: Frame, node: cst.With) -> None:
             frame.interpreter.announce(ContextEntered(item.item, frame, True, choice, name))
         resumable = resumable and name in RESUMABLE_CONTEXTS
         if item.asname is not None:
-            value: Value = UNKNOWN
-            if isinstance(manager, Instance) and isinstance(manager.cls, Class):
-                value = manager
-            assign(frame, item.asname.name, value)
+            assign(frame, item.asname.name, _entered(frame, node, manager, "__enter__") or UNKNOWN)
+        else:
+            _entered(frame, node, manager, "__enter__")
+        managers.append(manager)
     frame.blocks.append(Block("with", node, resumable))
     execute(frame, body_of(node))
+    dead, frame.dead = frame.dead, False
+    for manager in reversed(managers):
+        _entered(frame, node, manager, "__exit__")
+    frame.dead = dead
     frame.blocks.pop()
+
+
+def _entered(frame: Frame, node: cst.With, manager: Value, name: str) -> Optional[Value]:
+    """Walk the special method of an analysed context manager; Dynamo cannot resume inside."""
+    method = manager.cls.find(name) if isinstance(manager, Instance) and isinstance(manager.cls, Class) else None
+    if not isinstance(method, Function):
+        return None
+    bound = Function(method.node, method.module, method.scope, method.owner, manager)
+    frame.blocks.append(Block("with", node, False))
+    value = frame.interpreter.call_function(frame, bound, (), {"**": UNKNOWN}, node)
+    frame.blocks.pop()
+    return value
 
 
 def context_name(frame: Frame, node: cst.CSTNode, manager: Value) -> str:
