@@ -19,6 +19,7 @@ from .devices import Device
 from .estimate import Interval
 from .observe import compiles
 from .observe.calls import Call, copy_call
+from .silence import silenced
 from .subject import Subject
 from .untyped import torch
 
@@ -190,7 +191,8 @@ def measure(
     report: Report,
 ) -> Measurement:
     """Time a variant that is warm and was found correct; ``compile_s`` is what its cold compilation took."""
-    rounds, recompiled = timer.pairs(compiled, budget, report)
+    with silenced():
+        rounds, recompiled = timer.pairs(compiled, budget, report)
     if recompiled:
         return unsettled(variant, size, compile_s)
     measured = estimate.interval([eager / fast for eager, _, fast in rounds])
@@ -198,12 +200,13 @@ def measure(
     eager_ms = 1e3 * estimate.median([one[0] for one in rounds]) / timer.number_of_calls
     ms = eager_ms / measured.ratio
     break_even = None
-    if compile_s is not None and measured.low > 1:
+    verdict = estimate.verdict(measured, control)
+    if compile_s is not None and verdict == "faster":
         break_even = math.ceil(1e3 * compile_s / (eager_ms - ms))
     return Measurement(
         variant=variant,
         size=size,
-        verdict=estimate.verdict(measured, control),
+        verdict=verdict,
         eager_ms=eager_ms,
         ms=ms,
         ratio=measured.ratio,

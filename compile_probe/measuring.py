@@ -86,7 +86,10 @@ class _Sizing:
                 line=line_in(error, self._prepared.file),
             ) from error
         compile_s = max(0.0, warm.compiling_s - warm.compiling_passes * eager_s)
-        stages.end(compile_s, note=f"{name}, {warm.compiling_passes} passes compiled something")
+        stages.end(
+            compile_s,
+            note=f"{name}, compiled in {warm.compiling_passes} pass{'' if warm.compiling_passes == 1 else 'es'}",
+        )
 
         check, compiled = self._check(case, compiled)
         if check.hides_number:

@@ -53,7 +53,7 @@ def run(job: Job, stages: Stages) -> None:
     if subject.grad and not subject.train:
         note = "The target calls backward itself, so gradients are recorded, other than in inference."
         stages.part(notes=[*prepared.notes, note])
-    stages.end(time.perf_counter() - begin, note=f"{1e3 * last:.3g} ms a call")
+    stages.end(time.perf_counter() - begin, note=f"{1e3 * last:.3g} ms, a first call")
 
     stages.start("trace")
     begin = time.perf_counter()

@@ -116,6 +116,8 @@ def call_eagerly(prepared: Prepared) -> float:
             subject.grad = True
             subject.restore(state)
             return _call_all(prepared)
+    except TargetError:
+        raise
     except BaseException as error:
         raise _target_error(error, prepared.file) from error
     finally:
@@ -158,10 +160,31 @@ def _call_all(prepared: Prepared) -> float:
         for call in prepared.calls:
             copied = copy_call(call)
             begin = time.perf_counter()
-            subject.call(subject.target, copied)
+            output = subject.call(subject.target, copied)
             prepared.device.synchronize()
             seconds = time.perf_counter() - begin
+            _refuse_unrun(output)
     return seconds
+
+
+def _refuse_unrun(output: Any) -> None:
+    """Raise `TargetError` for a call that has only made something that would do the work later."""
+    kind = next((words for test, words in _UNRUN if test(output)), None)
+    if kind is not None:
+        if inspect.iscoroutine(output):
+            output.close()
+        raise TargetError(
+            f"The target returns a {kind}: a call only makes it, and there would be nothing to measure.",
+            stage="eager",
+            remedy="Probe a function that runs it to its end and returns the result.",
+        )
+
+
+_UNRUN = (
+    (inspect.isgenerator, "generator"),
+    (inspect.iscoroutine, "coroutine"),
+    (inspect.isasyncgen, "asynchronous generator"),
+)
 
 
 def _settings_in_force(module: Any) -> list[str]:

@@ -15,8 +15,8 @@ _VERDICTS = {
     "recompiled": "recompiled, not timed",
     "not-measured": "not measured",
 }
-_LOG_LINES = 20
-_LOG_COLUMNS = 200
+_LOG_LINES = 4
+_LOG_COLUMNS = 100
 _HEADS = ("variant", "eager ms", "compiled ms", "ratio [95 %]", "verdict", "compile s", "repaid after")
 
 
@@ -94,7 +94,7 @@ class Terminal:
         count = result["graphs"]
         self._line("")
         self._line(f"{count} graph{'' if count == 1 else 's'}, {len(result['breaks'])} distinct graph breaks, "
-                   f"{len(result['recompiles'])} recompiles")  # fmt: skip
+                   f"{len(result['recompiles'])} recompilations")  # fmt: skip
         for one in result["breaks"]:
             skipped = "; the whole frame runs eagerly" if one["frame_skipped"] else ""
             times = f" ({one['count']} times)" if one["count"] > 1 else ""
@@ -158,7 +158,8 @@ def _first_sentence(text: str) -> str:
 
 def _failed_guard(text: str) -> str:
     """The guard that failed last, without the source line and the advice behind it."""
-    return text.partition("; ")[0].partition(" (HINT:")[0].partition(" # ")[0].strip()
+    guard = text.partition("; ")[0].partition(" (HINT:")[0].partition(" # ")[0].strip()
+    return re.sub(r"___stack\d+", "value computed before the break", guard)
 
 
 def _number(value: Optional[float]) -> str:
