@@ -2,8 +2,7 @@
 
 Run it in an environment that holds the torch to describe: ``python tools/generate_knowledge.py``. The table is
 committed, so that the server never imports torch. Sources: ``torch/_C/__init__.pyi`` (class ``TensorBase``),
-``torch/_C/_VariableFunctions.pyi``, ``torch/nn/functional.pyi`` and ``.py``, ``torch/functional.py``, and the tags of
-ATen's operators for those whose output shape or value depends on the data.
+``torch/_C/_VariableFunctions.pyi``, ``torch/nn/functional.pyi`` and ``.py``, ``torch/functional.py``.
 """
 
 from __future__ import annotations
@@ -112,22 +111,6 @@ def stub(path: str) -> list[ast.stmt]:
     return ast.parse((TORCH / path).read_text(encoding="utf-8")).body
 
 
-def operator_tags() -> dict[str, list[str]]:
-    """Names of ATen operators (without overload) whose outputs depend on the data, by tag."""
-    found: dict[str, set[str]] = {"data_dependent_output": set(), "dynamic_output_shape": set()}
-    for schema in torch._C._jit_get_all_schemas():
-        if not schema.name.startswith("aten::"):
-            continue
-        try:
-            tags = torch._C._get_operation_overload(schema.name, schema.overload_name)[2]
-        except (RuntimeError, TypeError):
-            continue
-        for tag, names in found.items():
-            if getattr(torch.Tag, tag) in tags:
-                names.add(schema.name.removeprefix("aten::"))
-    return {tag: sorted(names) for tag, names in found.items()}
-
-
 def module_classes() -> list[str]:
     """Public classes of torch.nn that are modules."""
     return sorted(
@@ -172,7 +155,6 @@ def main() -> None:
             "torch.arange": "iii",
         },
         "module_classes": module_classes(),
-        "tags": operator_tags(),
     }
     TABLE.write_text(json.dumps(table, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{TABLE.relative_to(ROOT)}: {len(functions)} functions, {len(table['methods'])} methods")

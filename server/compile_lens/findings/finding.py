@@ -58,7 +58,6 @@ class Target:
     """The line of its definition."""
     kind: str
     """``module`` or ``function``."""
-    has_inputs: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,17 @@ def targets(
     """Targets of a file, in the order of the text."""
     names = interpreter.module.scope.names
     general = any(isinstance(names.get(provider), Function) for provider in ("probe_inputs", "get_example_inputs"))
-    entries: list[tuple[str, cst.CSTNode, str, bool]] = []
+    entries: list[tuple[str, cst.CSTNode, str]] = []
     for cls in interpreter.classes:
         if cls.is_module and isinstance(cls.find("forward"), Function) and names.get(cls.qualified_name) is not None:
-            own = isinstance(cls.find("get_example_inputs"), Function)
-            entries.append((cls.qualified_name, cls.node, "module", general or own or "get_inputs" in names))
+            entries.append((cls.qualified_name, cls.node, "module"))
     compiled = {id(getattr(site.target, "node", None)) for site in interpreter.sites}
     for function in interpreter.module_functions():
         if function.name in _PROVIDERS or function.name.startswith("_") or not function.node.params.params:
             continue
         helper = id(function.node) in walked and id(function.node) not in compiled
         if id(function.node) in compiled or (general and not helper and not any(e[2] == "module" for e in entries)):
-            entries.append((function.name, function.node, "function", general))
-    ranges = find([node for _, node, _, _ in entries])
-    found = [Target(name, ranges[id(node)], kind, ready) for name, node, kind, ready in entries]
+            entries.append((function.name, function.node, "function"))
+    ranges = find([node for _, node, _ in entries])
+    found = [Target(name, ranges[id(node)], kind) for name, node, kind in entries]
     return tuple(sorted(found, key=lambda target: target.range.start.line))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Optional
-
 import libcst as cst
 
 from ..semantics.modules import SourceModule, dotted_name
@@ -11,17 +9,6 @@ from ..semantics.values import External
 from ..text.positions import locate
 from ..text.source import Position, Source
 from .edit import Edit, insertion
-
-
-def spelling(module: SourceModule, dotted: str) -> Optional[str]:
-    """How a dotted name can be written at module level with the imports that are there; ``None``: it cannot."""
-    best: Optional[str] = None
-    for name, value in module.scope.names.items():
-        if isinstance(value, External) and (dotted == value.name or dotted.startswith(value.name + ".")):
-            text = name + dotted[len(value.name) :]
-            if best is None or len(text) < len(best):
-                best = text
-    return best
 
 
 def torch_name(module: SourceModule) -> tuple[str, list[Edit]]:

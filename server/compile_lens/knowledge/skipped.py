@@ -1,4 +1,4 @@
-"""Functions that write for a person to read: what Dynamo does with each, and a call that proves it.
+"""Functions that write or wait for a person: what Dynamo does with each, and a call that proves it.
 
 Every entry is run through the real Dynamo by ``tests/accuracy/test_knowledge.py``: a name stands here because it broke
 the graph there, not because somebody believes it does.

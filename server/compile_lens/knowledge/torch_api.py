@@ -197,11 +197,6 @@ def module_result(class_name: str) -> Optional[str]:
     return "T" if class_name in _table()["module_classes"] else None
 
 
-def dynamic_shape_operators() -> frozenset[str]:
-    """ATen operators whose output shape depends on the data (tag ``dynamic_output_shape``)."""
-    return frozenset(_table()["tags"]["dynamic_output_shape"])
-
-
 @cache
 def function_integers(name: str) -> tuple[bool, ...]:
     """For each positional parameter of a torch function: must it be a Python integer or size?"""

@@ -7,7 +7,6 @@ from lsprotocol import types
 from ..text.source import Position, Range, Source
 
 UTF8 = types.PositionEncodingKind.Utf8
-UTF16 = types.PositionEncodingKind.Utf16
 
 
 def to_units(text: str, column: int, encoding: str) -> int:

@@ -36,13 +36,6 @@ class ProbeArguments:
     position: Optional[types.Position] = None
 
 
-@attrs.define
-class DocumentArguments:
-    """Arguments of the commands that concern one document, or all."""
-
-    uri: Optional[str] = None
-
-
 @dataclass(frozen=True)
 class Record:
     """What is known of the probe of one target."""

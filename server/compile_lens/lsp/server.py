@@ -51,7 +51,6 @@ class CompileLensServer(LanguageServer):
         self.settings = Settings()
         self.trusted = False
         self.interpreter: tuple[str, ...] = ()
-        self.interpreter_source = ""
         self.environment = Environment()
         self.locale = "en"
         self.analyzer = Analyzer()
@@ -149,8 +148,11 @@ class CompileLensServer(LanguageServer):
         return (worst, "; ".join(messages)) if messages else ("ok", "")
 
     def use_interpreter(self, interpreter: tuple[str, ...], source: str) -> None:
-        self.interpreter, self.interpreter_source = interpreter, source
+        self.interpreter = interpreter
         self.environment = read_environment(list(interpreter))
+        log.info(
+            "interpreter: %s (from %s), %s", " ".join(interpreter) or "none", source or "nowhere", self.environment
+        )
 
     async def read_settings(self) -> None:
         """Ask the client for its settings; without them the defaults hold."""

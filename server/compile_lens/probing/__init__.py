@@ -1,1 +1,1 @@
-"""Running the probe for an editor: commands, jobs with cancel and generations, results."""
+"""Running the probe for an editor: commands, jobs with cancel, results in words."""

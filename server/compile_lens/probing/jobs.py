@@ -45,7 +45,6 @@ class Job:
     """One probe in progress."""
 
     request: JobRequest
-    generation: int
     process: Optional[asyncio.subprocess.Process] = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is to end."""
@@ -61,7 +60,6 @@ class Jobs:
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Job] = {}
-        self._generation = 0
 
     @cached_property
     def _turn(self) -> asyncio.Lock:
@@ -75,8 +73,7 @@ class Jobs:
         """Run one probe; every event goes to ``listener``. The ``done`` event, made up if the process dies without."""
         key = request.path, request.target
         older = self._running.get(key)
-        self._generation += 1
-        job = Job(request, self._generation)
+        job = Job(request)
         self._running[key] = job  # before the older one ends, so that it sees that it is not the last
         try:
             if older is not None:

@@ -16,7 +16,6 @@ from ..semantics.operations import Operation
 from ..text.source import Range
 
 EFFECTS = ("graph-break", "recompile", "wrong-result", "contract", "performance", "misuse", "info")
-CERTAINTIES = ("certain", "likely", "candidate")
 
 
 @dataclass(frozen=True)

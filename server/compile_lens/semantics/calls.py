@@ -12,6 +12,7 @@ from . import python_builtins, results
 from .attributes import method_of
 from .frames import Frame
 from .iteration import element_of
+from .objects import fill_record, is_record, note_changing
 from .operations import Call, FunctionCall, MethodCall
 from .values import (
     NONE,
@@ -77,7 +78,7 @@ def instantiate(
 ) -> Value:
     """A new object of an analysed class; its ``__init__`` is walked for the attributes that it sets."""
     instance = Instance(cls)
-    frame.interpreter.prepare(instance)
+    note_changing(instance, frame.interpreter.stored_outside_init)
     instance.local = frame.traced
     if frame.function is not None and frame.function.owner is not None and frame.function.owner.is_module:
         frame.interpreter.contained.add(id(cls.node))
@@ -85,8 +86,8 @@ def instantiate(
     if initializer is not None:
         bound = Function(initializer.node, initializer.module, initializer.scope, initializer.owner, instance)
         frame.interpreter.call_function(frame, bound, arguments, keywords, node, quiet=True)
-    elif frame.interpreter.is_record(cls):
-        frame.interpreter.fill_record(instance, arguments, keywords)
+    elif is_record(frame.interpreter, cls):
+        fill_record(instance, arguments, keywords)
     return instance
 
 

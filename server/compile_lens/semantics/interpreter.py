@@ -16,13 +16,14 @@ import libcst as cst
 from ..text.source import Source
 from . import python_builtins
 from .attributes import external, method_of
+from .binding import bind_parameters
 from .calls import call_instance, instantiate
 from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate, test
 from .frames import Frame
 from .modules import SourceModule, dotted_name
 from .operations import ArgumentVaries, Operation
-from .parameters import from_annotation, from_default, used_as_tensors
+from .parameters import from_annotation
 from .scopes import Scope
 from .statements import assign, body_of, execute
 from .values import (
@@ -30,18 +31,15 @@ from .values import (
     UNKNOWN,
     Class,
     Const,
-    Dictionary,
     External,
     Function,
     Instance,
     Iterator,
     Partial,
-    Sequence,
     Tensor,
     Unknown,
     Value,
     join,
-    join_all,
 )
 
 MAX_DEPTH = 14
@@ -107,7 +105,8 @@ class Interpreter:
         self._summaries: dict[Any, Value] = {}
         self._decorators: dict[int, tuple[str, ...]] = {}
         self._site_nodes: set[int] = set()
-        self._stored: dict[int, set[str]] = {}
+        self.stored_outside_init: dict[int, set[str]] = {}
+        """Attributes that methods other than the constructor assign, by ``id`` of the node of the class."""
         self._instances: dict[int, Instance] = {}
 
     # --- the first pass --------------------------------------------------------------------------------------------
@@ -327,7 +326,7 @@ class Interpreter:
             self.exhausted = True
             return UNKNOWN
         scope = Scope(function.scope)
-        self._bind_parameters(function, scope, arguments, keywords, traced)
+        bind_parameters(self, function, scope, arguments, keywords)
         key = self._summary_key(function, scope, traced, caller)
         if key is not None and key in self._summaries:
             return self._summaries[key]
@@ -369,74 +368,6 @@ class Interpreter:
         except TypeError:
             return None
 
-    def _bind_parameters(
-        self,
-        function: Function,
-        scope: Scope,
-        arguments: tuple[Value, ...],
-        keywords: dict[str, Value],
-        traced: bool,
-    ) -> None:
-        parameters = function.node.params
-        given = list(arguments)
-        if function.bound is not None and not isinstance(function.node, cst.Lambda):
-            given.insert(0, function.bound)
-        positional = [*parameters.posonly_params, *parameters.params]
-        defaults = Frame(self, function.module, function.scope or function.module.scope)
-        open_ended = "**" in keywords or "*" in keywords
-        missing: list[cst.Param] = []
-        for index, parameter in enumerate([*positional, *parameters.kwonly_params]):
-            name = parameter.name.value
-            if index < len(positional) and index < len(given):
-                value: Value = given[index]
-            elif name in keywords:
-                value = keywords[name]
-            elif parameter.default is not None and not open_ended:
-                value = evaluate(defaults, parameter.default)
-            else:
-                missing.append(parameter)
-                continue
-            if isinstance(value, Unknown):
-                missing.append(parameter)
-            else:
-                scope.names[name] = value
-        if missing:
-            self._infer(function, scope, missing, defaults)
-        if isinstance(parameters.star_arg, cst.Param):
-            rest = given[len(positional) :]
-            element = from_annotation(
-                parameters.star_arg.annotation.annotation if parameters.star_arg.annotation else None
-            )
-            scope.names[parameters.star_arg.name.value] = Sequence(
-                "tuple", None if open_ended else rest, join_all(rest) if rest else element
-            )
-        if parameters.star_kwarg is not None:
-            known = {p.name.value for p in [*positional, *parameters.kwonly_params]}
-            extra = {k: v for k, v in keywords.items() if k not in known and k not in ("*", "**")}
-            scope.names[parameters.star_kwarg.name.value] = Dictionary(extra, exact=not open_ended)
-
-    def _infer(self, function: Function, scope: Scope, missing: list[cst.Param], defaults: Frame) -> None:
-        """Parameters of which no call says anything: annotation, then default, then use."""
-        unknown: set[str] = set()
-        for parameter in missing:
-            name = parameter.name.value
-            value = from_annotation(parameter.annotation.annotation if parameter.annotation else None)
-            if isinstance(value, Unknown) and parameter.default is not None:
-                value = from_default(evaluate(defaults, parameter.default))
-            scope.names[name] = value
-            if isinstance(value, Unknown) and name != "self":
-                unknown.add(name)
-        if unknown:
-            tensors = used_as_tensors(
-                function.node, unknown, lambda node: self.name_in(function.scope or self.module.scope, node)
-            )
-            for parameter in missing:
-                name = parameter.name.value
-                if name in tensors:
-                    guess: Value = Tensor(guessed=True)
-                    optional = parameter.default is not None and dotted_name(parameter.default) == "None"
-                    scope.names[name] = join(guess, NONE) if optional else guess
-
     # --- services for the evaluators -------------------------------------------------------------------------------
 
     def evaluate(self, frame: Frame, node: cst.CSTNode) -> Value:
@@ -452,53 +383,6 @@ class Interpreter:
         """Value of a chain of names, without announcing anything."""
         name = self.name_in(frame.scope, node)
         return External(name) if name else UNKNOWN
-
-    def prepare(self, instance: Instance) -> None:
-        """Note which attributes of a new object are assigned outside its constructor."""
-        if isinstance(instance.cls, Class):
-            for entry in instance.cls.lineage():
-                if isinstance(entry, Class):
-                    instance.changing |= self._assigned_outside_init(entry)
-
-    def _assigned_outside_init(self, cls: Class) -> set[str]:
-        found = self._stored.get(id(cls.node))
-        if found is None:
-            collector = _SelfStores()
-            for member in cls.members.values():
-                if isinstance(member, Function) and member.name not in (
-                    "__init__",
-                    "__post_init__",
-                    "reset_parameters",
-                ):
-                    member.node.visit(collector)
-            found = self._stored[id(cls.node)] = collector.names
-        return found
-
-    def is_record(self, cls: Class) -> bool:
-        """Does the class take its attributes as constructor arguments: dataclass or named tuple?"""
-        names = [self.decorator_name(self.module.scope, d) for d in cls.node.decorators]
-        return any(n.rsplit(".", 1)[-1] in ("dataclass", "define", "frozen") for n in names) or any(
-            n.endswith("NamedTuple") for n in cls.external_bases
-        )
-
-    def fill_record(self, instance: Instance, arguments: tuple[Value, ...], keywords: dict[str, Value]) -> None:
-        """Attributes of a dataclass or named tuple from the arguments of its constructor."""
-        if not isinstance(instance.cls, Class):
-            return
-        fields = [
-            (s.target.value, s.annotation.annotation)
-            for line in body_of(instance.cls.node)
-            if isinstance(line, cst.SimpleStatementLine)
-            for s in line.body
-            if isinstance(s, cst.AnnAssign) and isinstance(s.target, cst.Name)
-        ]
-        for index, (name, annotation) in enumerate(fields):
-            if index < len(arguments):
-                instance.attributes[name] = arguments[index]
-            elif name in keywords:
-                instance.attributes[name] = keywords[name]
-            elif name not in instance.cls.members:
-                instance.attributes[name] = from_annotation(annotation)
 
     def example_calls(self, provider: str) -> Optional[list[ExampleCall]]:
         """Calls that a file's own ``inputs()`` or ``probe_inputs()`` describes, evaluated abstractly."""
@@ -519,33 +403,6 @@ def _is_compile(value: Value) -> bool:
 def _returns(node: cst.CSTNode) -> Optional[cst.BaseExpression]:
     returns = getattr(node, "returns", None)
     return returns.annotation if returns is not None else None
-
-
-class _SelfStores(cst.CSTVisitor):
-    """Names of attributes assigned on ``self``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> Optional[bool]:
-        self._note(node.target)
-        return True
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> Optional[bool]:
-        self._note(node.target)
-        return True
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> Optional[bool]:
-        self._note(node.target)
-        return True
-
-    def _note(self, target: cst.CSTNode) -> None:
-        if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and target.value.value == "self":
-            self.names.add(target.attr.value)
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            for element in target.elements:
-                self._note(element.value)
 
 
 _CUTS = frozenset(

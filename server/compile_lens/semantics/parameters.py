@@ -164,20 +164,14 @@ class _Uses(cst.CSTVisitor):
 
 
 _ONLY_TENSORS = frozenset(
-    """view reshape permute unsqueeze squeeze dim size numel contiguous detach item cuda cpu to device dtype shape
-    masked_fill masked_fill_ index_select gather scatter scatter_ transpose matmul mm bmm softmax sigmoid relu
-    tanh requires_grad backward new_zeros new_ones new_full new_tensor expand expand_as flatten chunk unbind
-    argmax argmin topk clamp clamp_ clamp_min abs_ exp log sqrt rsqrt norm nonzero bool long float half double
-    type_as is_cuda ndim cumsum sin cos add_ mul_ sub_ div_ copy_ fill_ zero_ repeat_interleave unfold narrow
-    tril triu data sum mean std var any all max min prod pow masked_select masked_scatter isnan isinf numpy
-    tolist eq ne lt le gt ge""".split()
-) - {"copy", "any", "all", "max", "min", "sum", "mean", "std", "var", "size", "dtype", "shape", "ndim", "data"} | {
-    "shape",
-    "dtype",
-    "ndim",
-    "sum",
-    "mean",
-}
+    """abs_ add_ argmax argmin backward bmm bool chunk clamp clamp_ clamp_min contiguous copy_ cos cpu cuda cumsum
+    detach device dim div_ double dtype eq exp expand expand_as fill_ flatten float gather ge gt half
+    index_select is_cuda isinf isnan item le log long lt masked_fill masked_fill_ masked_scatter masked_select
+    matmul mean mm mul_ narrow ndim ne new_full new_ones new_tensor new_zeros nonzero norm numel numpy permute
+    pow prod relu repeat_interleave requires_grad reshape rsqrt scatter scatter_ shape sigmoid sin softmax sqrt
+    squeeze sub_ sum tanh to tolist topk transpose tril triu type_as unbind unfold unsqueeze view zero_""".split()
+)
+"""Attributes that, of all that a parameter may be, only a tensor has."""
 _TENSOR_FIRST = frozenset(
     f"torch.{name}"
     for name in [

@@ -8,12 +8,13 @@ from typing import Any, Optional
 import libcst as cst
 
 from .attributes import external
-from .expressions import binary, binary_operator, evaluate, index_value, test
+from .expressions import evaluate, index_value, test
 from .frames import RESUMABLE_CONTEXTS, Block, Frame
 from .iteration import element_of, iterate
 from .modules import dotted_name
 from .narrowing import narrow
 from .operations import AttributeStore, Call, ContextEntered, GlobalStore, Subscript
+from .operators import binary, binary_operator
 from .parameters import from_annotation
 from .scopes import Scope, join_names, same_names
 from .values import (

@@ -387,8 +387,6 @@ def truth(value: Value) -> Optional[bool]:
         return bool(value.entries)
     if isinstance(value, (Function, Class, External, Method)):
         return True
-    if isinstance(value, Instance) and value.is_module and "Module" not in value.external_class.split("ModuleList"):
-        return None
     if isinstance(value, Union):
         truths = {truth(option) for option in value.options}
         return truths.pop() if len(truths) == 1 else None
