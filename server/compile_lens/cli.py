@@ -106,7 +106,7 @@ def _rule(options: argparse.Namespace) -> int:
 
 
 def _server(options: argparse.Namespace) -> int:
-    from .lsp.server import serve  # noqa: PLC0415
+    from .lsp.main import serve  # noqa: PLC0415
 
     serve()
     return EXIT_CLEAN

@@ -125,7 +125,7 @@ def _loaded_by(code: str) -> list[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "from compile_lens.lsp.server import create_server; create_server()",
+        "from compile_lens.lsp.main import create_server; create_server()",
         "import compile_lens.lsp.worker",
         "from compile_lens.cli import main; main(['check', 'examples', '--scope', 'all', '--output-format', 'json'])",
         "from compile_lens.cli import main; main(['rule', 'CL101'])",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from compile_lens.findings.scan import SCOPES
-from compile_lens.lsp import probes, server
+from compile_lens.lsp import main, record, server
 from compile_lens.lsp.settings import SEVERITIES, Settings, read_settings
 from compile_lens.text.source import Source
 
@@ -67,7 +67,7 @@ def test_messages() -> None:
 
 def test_probe_state() -> None:
     keys = {name for name in rows(section("1.2")) if not name.startswith("compileLens/")}
-    payload = probes.Record("file:///a.py", "f", "done", Source("a.py", "")).payload("en")
+    payload = record.Record("file:///a.py", "f", "done", Source("a.py", "")).payload("en")
     assert keys == set(payload) == fields("ProbeState")
 
 
@@ -83,7 +83,7 @@ def test_states_and_health() -> None:
 
 
 def test_commands() -> None:
-    registered = set(server.create_server().protocol.fm.commands)
+    registered = set(main.create_server().protocol.fm.commands)
     assert set(rows(section("1.3"))) == registered
     assert set(re.findall(r"'(compileLens\.\w+)'", TYPESCRIPT)) == registered
 

@@ -11,10 +11,10 @@ from lsprotocol import types
 from ..findings.finding import Finding
 from ..findings.merge import merge
 from ..rules.registry import RULES
-from . import probes
+from . import records
 from .convert import from_position, to_range
 from .documents import Document
-from .server import DEBOUNCE_S, CompileLensServer
+from .server import CompileLensServer
 
 SOURCE = "Compile Lens"
 _SEVERITIES = {
@@ -24,6 +24,8 @@ _SEVERITIES = {
     "hint": types.DiagnosticSeverity.Hint,
 }
 _BY_CERTAINTY = {"confirmed": "warning", "certain": "warning", "likely": "information", "candidate": "hint"}
+DEBOUNCE_S = 0.2
+"""Pause in typing before a text is analysed."""
 WAIT_S = 60.0
 """Seconds that a pull waits for the analysis before it answers with what is known."""
 
@@ -71,7 +73,7 @@ def visible_findings(ls: CompileLensServer, document: Document) -> list[Finding]
     if not ls.settings.enable:
         return []
     findings: list[Finding] = list(document.current().findings)
-    for breaks, traced in probes.observations(ls, document):
+    for breaks, traced in records.observations(ls, document):
         findings = merge(findings, breaks, traced, document.source, ls.locale)
     return [finding for finding in findings if severity(ls, finding) is not None]
 

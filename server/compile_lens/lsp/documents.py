@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Optional
+from urllib.parse import unquote, urlparse
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from ..findings.finding import Analysis, Finding, Target
 from ..text.source import Position, Range, Source
@@ -34,6 +39,17 @@ class Document:
         if self.analyzed.text == self.source.text:
             return self.analysis
         return move(self.analysis, self.analyzed, self.source)
+
+
+def path_of(uri: str) -> str:
+    """File path of a document; its last URI segment for one that is no file (untitled, notebook cell)."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return path or Path(unquote(urlparse(uri).path)).name or uri
+
+
+def new_document(item: types.TextDocumentItem) -> Document:
+    path = path_of(item.uri)
+    return Document(item.uri, path, Source(path, item.text), item.version)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from . import probes
+from . import records
 from .convert import to_range
 from .diagnostics import analyzed
 from .server import CompileLensServer
@@ -22,7 +22,7 @@ def register(server: CompileLensServer) -> None:
             place = to_range(document.source, target.range, ls.encoding)
             line = types.Range(place.start, types.Position(place.start.line, place.start.character))
             probing = {"uri": document.uri, "target": target.name}
-            title, running = probes.lens_title(ls, document, target.name)
+            title, running = records.lens_title(ls, document, target.name)
             name, argument = ("cancelProbe", {"uri": document.uri}) if running else ("probe", probing)
             command = types.Command(title=title, command=f"compileLens.{name}", arguments=[argument])
             found.append(types.CodeLens(line, command))

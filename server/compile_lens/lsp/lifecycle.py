@@ -7,8 +7,9 @@ from typing import Any, cast
 from lsprotocol import types
 
 from ..text.source import Source
-from . import diagnostics, probes
-from .server import INTERPRETER, TRUST, CompileLensServer, new_document
+from . import diagnostics, records
+from .documents import new_document
+from .server import INTERPRETER, TRUST, CompileLensServer
 
 
 def register(server: CompileLensServer) -> None:
@@ -48,7 +49,7 @@ def register(server: CompileLensServer) -> None:
         document = new_document(params.text_document)
         ls.documents[document.uri] = document
         diagnostics.schedule(ls, document, delay=0.0)
-        probes.announce_known(ls, document)
+        records.announce_known(ls, document)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(ls: CompileLensServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -58,7 +59,7 @@ def register(server: CompileLensServer) -> None:
         document.source = Source(document.path, params.content_changes[-1].text)
         document.version = params.text_document.version
         diagnostics.schedule(ls, document)
-        probes.mark_stale(ls, document)
+        records.mark_stale(ls, document)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(ls: CompileLensServer, params: types.DidCloseTextDocumentParams) -> None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, cast
 
 import attrs
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
-from ..findings.merge import Observed, observed_breaks, traced_lines
-from ..probing import wording
 from ..probing.jobs import Event, JobRequest
 from ..text.errors import SourceError
 from ..text.source import Source, read
-from . import diagnostics
+from . import diagnostics, records
 from .convert import from_position
-from .documents import Document, change
-from .server import PROBE, CompileLensServer, path_of
+from .documents import Document, path_of
+from .record import Record
+from .server import CompileLensServer
 
 log = logging.getLogger("compile_lens")
 
@@ -34,96 +34,6 @@ class ProbeArguments:
     uri: str
     target: Optional[str] = None
     position: Optional[types.Position] = None
-
-
-@dataclass(frozen=True)
-class Record:
-    """What is known of the probe of one target."""
-
-    uri: str
-    target: str
-    state: str
-    source: Source
-    """The text that was probed."""
-    stage: Optional[str] = None
-    status: Optional[str] = None
-    message: Optional[str] = None
-    result: Optional[dict[str, Any]] = None
-
-    def payload(self, locale: str) -> dict[str, Any]:
-        """The probe state of docs/protocol.md."""
-        status = self.status or ""
-        return {
-            "uri": self.uri,
-            "target": self.target,
-            "state": self.state,
-            "stage": self.stage,
-            "status": self.status,
-            "text": wording.short(self.result, status, locale),
-            "detail": wording.detail(self.result, status, self.message, locale),
-            "message": self.message or wording.unmeasured(self.result or {}, locale),
-            "result": self.result,
-        }
-
-
-def _records(ls: CompileLensServer, uri: str) -> dict[str, Record]:
-    return ls.results.setdefault(uri, {})
-
-
-def _announce(ls: CompileLensServer, record: Record) -> None:
-    ls.protocol.notify(PROBE, record.payload(ls.locale))
-
-
-def _store(ls: CompileLensServer, record: Record) -> None:
-    _records(ls, record.uri)[record.target] = record
-    _announce(ls, record)
-
-
-def announce_known(ls: CompileLensServer, document: Document) -> None:
-    """A document was opened: tell what is known of its targets."""
-    for record in _records(ls, document.uri).values():
-        _announce(ls, record)
-
-
-def mark_stale(ls: CompileLensServer, document: Document) -> None:
-    """A document changed: its numbers belong to another text, until it is changed back."""
-    for target, record in list(_records(ls, document.uri).items()):
-        same = record.source.text == document.source.text
-        state = {("done", False): "stale", ("stale", True): "done"}.get((record.state, same))
-        if state is not None:
-            changed = replace(record, state=state)
-            _records(ls, document.uri)[target] = changed
-            _announce(ls, changed)
-
-
-def observations(ls: CompileLensServer, document: Document) -> Iterator[tuple[list[Observed], frozenset[int]]]:
-    """Breaks and traced lines that finished probes saw, at their lines in the present text."""
-    for record in _records(ls, document.uri).values():
-        if record.result is None or record.state not in ("done", "stale"):
-            continue
-        lines = change(record.source.text, document.source.text)
-        breaks: list[Observed] = []
-        for entry in observed_breaks(record.result, document.path):
-            line = lines.line(entry.line)
-            if line is not None:
-                breaks.append(replace(entry, line=line, end_line=line + entry.end_line - entry.line))
-        traced = map(lines.line, traced_lines(record.result, document.path))
-        yield breaks, frozenset(line for line in traced if line is not None)
-
-
-def lens_title(ls: CompileLensServer, document: Document, target: str) -> tuple[str, bool]:
-    """Title of a target's code lens, and whether a probe of it is running."""
-    zh = ls.locale.startswith("zh")
-    record = _records(ls, document.uri).get(target)
-    if record is None:
-        return ("实测 (Probe)" if zh else "Probe"), False
-    if record.state == "running":
-        stage = record.stage or ""
-        return (f"实测中：{stage}（点击取消）" if zh else f"probing: {stage} (click to cancel)"), True
-    text = wording.lens(record.result or {}, record.status or "", record.message, ls.locale)
-    again = "重新实测" if zh else "Probe again"
-    stale = ("（已过期）" if zh else "stale, ") if record.state == "stale" else ""
-    return f"{again} | {stale}{text}", False
 
 
 # --- the command ---------------------------------------------------------------------------------------------------
@@ -209,10 +119,10 @@ def register(server: CompileLensServer) -> None:
         uri = _uri(arguments)
         count = 0
         for known in [uri] if uri else list(ls.results):
-            for target, record in list(_records(ls, known).items()):
+            for target, record in list(records.of_document(ls, known).items()):
                 if record.state != "running":
-                    del _records(ls, known)[target]
-                    _announce(ls, replace(record, state="cleared", status=None, message=None, result=None))
+                    del records.of_document(ls, known)[target]
+                    records.announce(ls, replace(record, state="cleared", status=None, message=None, result=None))
                     count += 1
             document = ls.document(known)
             if document is not None:
@@ -241,10 +151,10 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
     """Probe one target, with progress; its final record."""
     progress = await Progress.begin(ls, target)
     record = Record(document.uri, target, "running", document.source, stage="start")
-    _store(ls, record)
+    records.store(ls, record)
     refresh_lenses(ls)
     folders = list(ls.workspace.folders.values())
-    cwd = next((p for p in (_folder(f.uri) for f in folders) if p and document.path.startswith(p)), None)
+    cwd = next((p for p in (to_fs_path(f.uri) for f in folders) if p and document.path.startswith(p)), None)
     request = JobRequest(
         ls.interpreter,
         document.path,
@@ -261,7 +171,7 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
         progress.show(event)
         if event.get("type") == "stage" and event.get("state") == "start":
             record = replace(record, stage=str(event.get("name")))
-            _store(ls, record)
+            records.store(ls, record)
             refresh_lenses(ls)
 
     def cancel() -> None:
@@ -294,18 +204,12 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
 
 def _finish(ls: CompileLensServer, record: Record) -> None:
     """Keep a final record and show it, in the document as it is now."""
-    _store(ls, record)
+    records.store(ls, record)
     document = ls.document(record.uri)
     if document is not None:
-        mark_stale(ls, document)
+        records.mark_stale(ls, document)
         diagnostics.refresh(ls, document)
     refresh_lenses(ls)
-
-
-def _folder(uri: str) -> Optional[str]:
-    from pygls.uris import to_fs_path  # noqa: PLC0415
-
-    return to_fs_path(uri)
 
 
 class Progress:

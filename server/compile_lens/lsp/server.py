@@ -1,7 +1,7 @@
-"""The language server: its state, and the registration of the handlers.
+"""The language server: its state, and what it does for every handler.
 
-The handlers live by topic: `diagnostics`, `actions`, `lenses`, `probes`. Everything that takes time is awaited;
-nothing blocks the loop.
+It knows none of the handlers; they are registered in `main`. Everything that takes time is awaited; nothing blocks
+the loop.
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ import asyncio
 import logging
 import sys
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, Optional, cast
-from urllib.parse import unquote, urlparse
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 from .. import __version__
 from ..findings.scan import Options
 from ..knowledge.versions import NEWEST, parse_version
 from ..probing.environment import Environment, read_environment
 from ..probing.jobs import Jobs
-from ..text.source import Source
 from .analyzer import Analyzer
 from .documents import Document
+from .record import Record
 from .settings import Settings, read_settings
 
 log = logging.getLogger("compile_lens")
@@ -34,9 +31,6 @@ STATUS = "compileLens/status"
 PROBE = "compileLens/probe"
 TRUST = "compileLens/trust"
 INTERPRETER = "compileLens/interpreter"
-
-DEBOUNCE_S = 0.2
-"""Pause in typing before a text is analysed."""
 
 
 class CompileLensServer(LanguageServer):
@@ -55,8 +49,8 @@ class CompileLensServer(LanguageServer):
         self.locale = "en"
         self.analyzer = Analyzer()
         self.jobs = Jobs()
-        self.results: dict[str, dict[str, Any]] = {}
-        """Probe records by document and target; see `probes`."""
+        self.results: dict[str, dict[str, Record]] = {}
+        """Probes by document and target."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._problems: dict[str, tuple[str, str]] = {}
         """What is not well, by what it concerns: health and message."""
@@ -177,31 +171,3 @@ class CompileLensServer(LanguageServer):
         log.error("error in %s", source, exc_info=error)
         kind = type(error).__name__
         self.report(f"handler {kind}", "error", f"{kind}: {error}")
-
-
-def path_of(uri: str) -> str:
-    """File path of a document; its last URI segment for one that is no file (untitled, notebook cell)."""
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    return path or Path(unquote(urlparse(uri).path)).name or uri
-
-
-def new_document(item: types.TextDocumentItem) -> Document:
-    path = path_of(item.uri)
-    return Document(item.uri, path, Source(path, item.text), item.version)
-
-
-def create_server() -> CompileLensServer:
-    """A server with all its handlers."""
-    from . import actions, diagnostics, lenses, lifecycle, probes  # noqa: PLC0415  # they import this module
-
-    server = CompileLensServer()
-    for topic in (lifecycle, diagnostics, actions, lenses, probes):
-        topic.register(server)
-    return server
-
-
-def serve() -> None:
-    """Speak the Language Server Protocol on standard input and output until the client ends."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("pygls").setLevel(logging.WARNING)
-    create_server().start_io()
