@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import events
-from .discover import targets
 from .errors import UsageError
-from .job import Job
+from .protocol import events
+from .protocol.job import Job
+from .targets.discovery import targets
 
 DEFAULT_TIMEOUT = 120.0
 DEFAULT_BUDGET = 5.0
@@ -24,7 +24,7 @@ DEFAULT_BACKENDS = ("inductor",)
 def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code: 0 ok, 1 the target failed, 2 usage, 3 not measured or needs inputs."""
     if list(arguments[:1]) == ["_worker"]:
-        from .worker import main as work  # noqa: PLC0415  (the worker's start has no time for the supervisor's parts)
+        from .work.worker import main as work  # noqa: PLC0415  (the worker's start has no time for the supervisor's parts)
 
         return work(Path(arguments[1]))
     options = _parser().parse_args(arguments)
@@ -67,7 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from . import report, run  # noqa: PLC0415  (needs an operating system with process groups)
+    from .report import terminal  # noqa: PLC0415  (needs an operating system with process groups)
+    from .supervision import run  # noqa: PLC0415  (needs an operating system with process groups)
 
     file, divider, name = str(options.target).rpartition("::")
     if not divider or not name or not file:
@@ -91,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
         options.backend or DEFAULT_BACKENDS,
         timeout=options.timeout,
         observe_only=options.observe_only,
-        sink=_write_line if options.json else report.Terminal(sys.stdout).show,
+        sink=_write_line if options.json else terminal.Terminal(sys.stdout).show,
         watch_stdin=options.watch_stdin,
     )
 

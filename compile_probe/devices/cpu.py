@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 from typing import Optional
 
-from .. import tree
+from ..host import memory
 from .protocol import Device
 
 
@@ -35,4 +35,4 @@ class Cpu(Device):
         """Calls have done their work when they return."""
 
     def free_bytes(self) -> Optional[int]:
-        return tree.available_bytes()
+        return memory.available_bytes()

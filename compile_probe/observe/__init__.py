@@ -5,8 +5,9 @@ the calls run. Every touch of a private torch API has a small module here, which
 and leaves a note in ``Observation.notes`` where a torch has it not.
 """
 
-from .calls import fresh_calls, observe_calls
+from ..targets.calls import fresh_calls
 from .records import Frame, Graph, GraphBreak, Observation, Recompile, SkippedFrame
+from .session import observe_calls
 
 __all__ = [
     "Frame",

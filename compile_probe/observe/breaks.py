@@ -14,12 +14,13 @@ from typing import Any, Callable, Optional
 
 from torch._dynamo import convert_frame, exc, symbolic_convert
 
+from ..targets.ownership import is_user_file
 from . import old_breaks, texts
 from .patches import Patches
 from .recorder import Recorder
 from .records import Frame, GraphBreak
 from .registry import gb_id_of
-from .stacks import function_name, is_user_file, user_stack
+from .stacks import function_name, user_stack
 
 _CAUSES = "_compile_probe_causes"
 _END_LINE = "_compile_probe_end_line"

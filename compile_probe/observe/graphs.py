@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
+from ..targets.ownership import is_user_file
 from .recorder import Recorder
-from .stacks import is_user_file
 
 _PLACE = re.compile(r'^\s*File "(.+)", line (\d+)', re.M)
 _CALLS = ("call_function", "call_method", "call_module")

@@ -11,9 +11,10 @@ from typing import Any, Callable
 
 from torch._dynamo import convert_frame, symbolic_convert
 
+from ..targets.ownership import is_user_file
 from .patches import Patches
 from .recorder import Recorder
-from .stacks import function_name, is_user_file
+from .stacks import function_name
 
 
 def install(patches: Patches, recorder: Recorder) -> None:

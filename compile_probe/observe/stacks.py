@@ -6,40 +6,18 @@ Touches no private API but the naming of Dynamo's resume functions (``torch_dyna
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
-import torch
-
+from ..targets.ownership import is_ours, is_user_file
 from .records import Frame
-
-
-def _folder(path: Union[str, Path]) -> tuple[str, ...]:
-    """A folder as prefixes of the paths in it, as given and with links resolved: code objects may hold either."""
-    return tuple({str(Path(path)) + os.sep, str(Path(path).resolve()) + os.sep})
-
 
 ENTRY = "call_target"
 """Name of the function of ours that calls the target; user stacks begin below it."""
 
-_TORCH = _folder(Path(torch.__file__).parent)
-_PROBE = _folder(Path(__file__).parent.parent)
-_STDLIB = _folder(sysconfig.get_paths()["stdlib"])
 _RESUME = re.compile(r"(?:torch_dynamo_resume_in_|<?resume in )(.*?)(?:_at_\d+|>)$")
-
-
-def is_user_file(path: str) -> bool:
-    """Whether code of this file was written by somebody other than Python, torch or us."""
-    if not path or path.startswith("<"):
-        return False
-    if path.startswith(_TORCH) or path.startswith(_PROBE):
-        return False
-    return not (path.startswith(_STDLIB) and "site-packages" not in path and "dist-packages" not in path)
 
 
 def function_name(name: str) -> str:
@@ -59,7 +37,7 @@ def running_frames() -> list[Frame]:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         path, name = frame.f_code.co_filename, frame.f_code.co_name
-        if name == ENTRY and path.startswith(_PROBE):
+        if name == ENTRY and is_ours(path):
             break  # what lies above our own call is not the user's
         if is_user_file(path):
             frames.append(Frame(path, frame.f_lineno, function_name(name)))

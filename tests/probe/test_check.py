@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from compile_probe.check import Check, Checker
-from compile_probe.compare import closer_to, differences
-from compile_probe.subject import Subject
+from compile_probe.check.checker import Check, Checker
+from compile_probe.check.comparison import closer_to, differences
+from compile_probe.targets.subject import Subject
 
 Pair = namedtuple("Pair", "a b")
 

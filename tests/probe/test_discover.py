@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compile_probe.discover import targets
 from compile_probe.errors import UsageError
-from compile_probe.loading import package_root
+from compile_probe.targets.discovery import targets
+from compile_probe.targets.loading import package_root
 
 from .conftest import CASES, PROBE
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from compile_probe.estimate import THRESHOLD, Interval, interval, median, verdict
+from compile_probe.measure.estimate import THRESHOLD, Interval, interval, median, verdict
 
 
 def noisy(true_ratio: float, count: int, seed: int, spread: float = 0.1, bursts: float = 0.1) -> list[float]:

@@ -241,20 +241,20 @@ def test_hanging_stage_is_a_timeout_with_a_remedy(tmp_path: Path) -> None:
 
 def test_memory_of_the_tree_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that uses more than its share is stopped; the share is lowered here, so that no machine is filled."""
-    from compile_probe import supervise
-    from compile_probe.job import MARKER, Job
+    from compile_probe.protocol.job import MARKER, Job
+    from compile_probe.supervision import supervisor
 
     target = hanging(tmp_path)
     file, _, name = target.rpartition("::")
-    monkeypatch.setattr(supervise, "MEMORY_SHARE", 1e-3)
+    monkeypatch.setattr(supervisor, "MEMORY_SHARE", 1e-3)
     folder = tmp_path / "run"
     folder.mkdir()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
-        outcome = supervise.Supervision(
+        outcome = supervisor.Supervision(
             Job(file=file, target=name, device="cpu"),
-            supervise.Run(folder, f"{MARKER}=memory-test", supervise.Limits.of(60)),
-            supervise.Cancellation(watch_stdin=False),
+            supervisor.Run(folder, f"{MARKER}=memory-test", supervisor.Limits.of(60)),
+            supervisor.Cancellation(watch_stdin=False),
             _Nowhere(),
             "test",
         ).run()

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from compile_probe import comments, tree
 from compile_probe.errors import InputsError, NeedsInputsError
-from compile_probe.inputs import arguments_of, build, calls_of, find_inputs
+from compile_probe.host import memory
+from compile_probe.inputs.sources import arguments_of, build, calls_of, comments, find_inputs
 
 T = torch.ones(2)
 PAIR = (T, T)
@@ -168,7 +168,7 @@ def test_bad_comment_is_named_and_never_run(text: str) -> None:
 
 
 def test_inputs_larger_than_memory_are_refused_before_they_are_made() -> None:
-    available = tree.available_bytes()
+    available = memory.available_bytes()
     assert available is not None
     side = int((available / 4) ** 0.5)
     (size,) = comments.parse(f"x=f32[N,N]; N={side}").sizes()

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from compile_probe.devices import Cpu
-from compile_probe.measure import Measurement, Timer, measure
-from compile_probe.subject import Subject
+from compile_probe.measure.timing import Measurement, Timer, measure
+from compile_probe.targets.subject import Subject
 
 A = torch.randn(96, 96)
 

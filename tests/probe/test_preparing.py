@@ -11,10 +11,10 @@ from typing import Any, Callable
 import pytest
 import torch
 
-from compile_probe import preparing
 from compile_probe.errors import NeedsInputsError, TargetError, TargetMemoryError, UsageError
-from compile_probe.job import Job
-from compile_probe.preparing import Prepared
+from compile_probe.protocol.job import Job
+from compile_probe.work import preparation
+from compile_probe.work.preparation import Prepared
 
 Prepare = Callable[..., Prepared]
 
@@ -28,7 +28,7 @@ def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare
         path = tmp_path / "target.py"
         path.write_text("import torch\nfrom torch import nn\n" + textwrap.dedent(text))
         job = Job(file=str(path), target=target, device="cpu", **options)
-        return preparing.resolve(job, preparing.load(job))
+        return preparation.resolve(job, preparation.load(job))
 
     yield prepare
     for name, module in list(sys.modules.items()):
@@ -134,7 +134,7 @@ def test_target_that_calls_backward_gets_gradients(prepare: Prepare) -> None:
     """
     found = prepare(text, "step")
     assert found.subject.grad is False
-    preparing.call_eagerly(found)
+    preparation.call_eagerly(found)
     assert found.subject.grad is True
 
 
@@ -148,10 +148,10 @@ def test_failures_of_the_target_have_stage_and_line(prepare: Prepare) -> None:
             return torch.ones(2)
     """
     with pytest.raises(TargetError) as caught:
-        preparing.call_eagerly(prepare(text, "wrong"))
+        preparation.call_eagerly(prepare(text, "wrong"))
     assert (caught.value.stage, caught.value.line) == ("eager", 5)
     with pytest.raises(TargetMemoryError):
-        preparing.call_eagerly(prepare(text, "greedy"))
+        preparation.call_eagerly(prepare(text, "greedy"))
 
 
 def test_missing_names_and_inputs_say_so(prepare: Prepare) -> None:
@@ -200,4 +200,4 @@ def test_inputs_are_described_by_name(prepare: Prepare) -> None:
             return (torch.ones(2, 3, dtype=torch.int64), [torch.ones(1), 2]), {"name": "b"}
     """
     found = prepare(text, "f")
-    assert preparing.describe_call(found.subject, found.calls[0]) == "x=i64[2,3] sizes=[f32[1], 2] name='b'"
+    assert preparation.describe_call(found.subject, found.calls[0]) == "x=i64[2,3] sizes=[f32[1], 2] name='b'"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from compile_probe.report import Terminal
+from compile_probe.report.terminal import Terminal
 
 from .conftest import CASES, PROBE
 

@@ -15,7 +15,7 @@ from compile_lens.lsp.settings import SEVERITIES, Settings, read_settings
 from compile_lens.text.source import Source
 
 from compile_probe import cli as probe_cli
-from compile_probe import events
+from compile_probe.protocol import events
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")

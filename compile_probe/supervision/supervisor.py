@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional, Protocol
 
-from . import remedies, tree
-from .job import EVENT_PIPE, MARKER, Job
+from ..host import memory, processes
+from ..protocol.job import EVENT_PIPE, MARKER, START_LIMIT, Job
+from . import remedies
 from .output import Output
-from .worker import START_LIMIT
 
 TICK = 0.25
 """Seconds between two looks at the worker's memory and deadlines."""
@@ -157,10 +157,10 @@ class Supervision:
         os.mkfifo(pipe)
         reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         kept_open = os.open(pipe, os.O_WRONLY)  # so that a worker that opens it again finds it alive
-        available = tree.available_bytes()
+        available = memory.available_bytes()
         self._memory_limit = None if available is None else MEMORY_SHARE * available
         worker = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent), "_worker", str(self._folder)],
+            [sys.executable, str(Path(__file__).parent.parent), "_worker", str(self._folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -173,7 +173,7 @@ class Supervision:
         try:
             return self._watch(worker, reading)
         finally:
-            tree.kill(worker.pid, self._marker, 0, self._guardian)
+            processes.kill(worker.pid, self._marker, 0, self._guardian)
             worker.wait()
             if worker.stdin is not None:
                 worker.stdin.close()
@@ -199,11 +199,13 @@ class Supervision:
                 selector.register(output.descriptor, selectors.EVENT_READ, output)
             verdict = self._loop(worker, selector, reading, outputs)
         if verdict is not None:
-            tree.kill(worker.pid, self._marker, tree.GRACE, self._guardian)
+            processes.kill(worker.pid, self._marker, processes.GRACE, self._guardian)
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.wait(tree.GRACE)
-        tree.kill(worker.pid, self._marker, 0, self._guardian)  # what the worker left behind could hold our pipes open
+                worker.wait(processes.GRACE)
+        processes.kill(
+            worker.pid, self._marker, 0, self._guardian
+        )  # what the worker left behind could hold our pipes open
         code = worker.wait()
         self._read_events(reading)
         for output in outputs:
@@ -243,7 +245,7 @@ class Supervision:
                 return self._outcome("timeout", remedies.total_timeout(self._stage, self._limits.total))
             if now - looked >= TICK:
                 looked = now
-                self._resident = tree.resident_bytes(worker.pid)
+                self._resident = memory.resident_bytes(worker.pid)
                 if self._memory_limit is not None and self._resident > self._memory_limit:
                     return self._outcome("out-of-memory", remedies.memory(self._resident, self._memory_limit))
 

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Union
 
-from . import preparing
-from .errors import CompileError
-from .job import Job
-from .loading import describe, line_in
-from .observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls
-from .reporting import Stages
+from ..errors import CompileError
+from ..observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls
+from ..protocol.job import Job
+from ..protocol.stages import Stages
+from ..targets.loading import describe, line_in
+from . import preparation
 
 
 def run(job: Job, stages: Stages) -> None:
@@ -22,16 +22,16 @@ def run(job: Job, stages: Stages) -> None:
     :raises ProbeError: whatever keeps the target from being called or compiled
     """
     begin = time.perf_counter()
-    loaded = preparing.load(job)
+    loaded = preparation.load(job)
     file = loaded.file
     stages.end(time.perf_counter() - begin)
     stages.start("inputs")
     begin = time.perf_counter()
-    prepared = preparing.resolve(job, loaded)
+    prepared = preparation.resolve(job, loaded)
     subject = prepared.subject
-    facts = preparing.versions(prepared.device)
+    facts = preparation.versions(prepared.device)
     stages.channel.send("versions", **facts)
-    described = preparing.describe_call(subject, prepared.calls[0])
+    described = preparation.describe_call(subject, prepared.calls[0])
     sizes = list(prepared.inputs.sizes)
     stages.channel.send(
         "inputs", source=prepared.inputs.source, description=described, calls=len(prepared.calls), sizes=sizes
@@ -49,7 +49,7 @@ def run(job: Job, stages: Stages) -> None:
 
     stages.start("eager")
     begin = time.perf_counter()
-    last = preparing.call_eagerly(prepared)
+    last = preparation.call_eagerly(prepared)
     if subject.grad and not subject.train:
         note = "The target calls backward itself, so gradients are recorded, other than in inference."
         stages.part(notes=[*prepared.notes, note])

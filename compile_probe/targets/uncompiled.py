@@ -11,8 +11,8 @@ import sys
 from collections.abc import Generator
 from typing import Any, Callable
 
-from .observe.stacks import is_user_file
-from .untyped import torch
+from ..untyped import torch
+from .ownership import is_user_file
 
 Place = tuple[str, int]
 

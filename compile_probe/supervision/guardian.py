@@ -12,7 +12,7 @@ import shutil
 import signal
 from pathlib import Path
 
-from . import tree
+from ..host import processes
 
 
 class Guardian:
@@ -54,5 +54,5 @@ def _wait_and_clear(reading: int, folder: Path, marker: str) -> None:
     os.closerange(4, 4096)
     while os.read(kept, 1):
         pass
-    tree.kill(None, marker, grace=0)
+    processes.kill(None, marker, grace=0)
     shutil.rmtree(folder, ignore_errors=True)

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
-from . import compare
-from .compare import Difference
-from .loading import describe
-from .nested import map_leaves
-from .observe.calls import Call, copy_call
-from .subject import State, Subject
-from .untyped import torch
+from ..nested import map_leaves
+from ..targets.calls import Call, copy_call
+from ..targets.loading import describe
+from ..targets.subject import State, Subject
+from ..untyped import torch
+from . import comparison
+from .comparison import Difference
 
 SEEDS = (1, 2)
 """Seeds of the changed data."""
@@ -84,7 +84,7 @@ class Checker:
         return self._eager.drew_random
 
     def check(self, variant: str, compiled: Callable[..., Any]) -> Check:
-        """Run the compiled target and compare."""
+        """Run the compiled target and comparison."""
         try:
             trial = self._run(compiled, self._calls)
         except Exception as error:
@@ -149,7 +149,7 @@ class Checker:
                 exact = [_kept(target(*args, **kwargs)) for args, kwargs in map(_doubled, map(copy_call, self._calls))]
         except Exception:  # many targets cannot run in float64; then there is no reference
             return False
-        return compare.closer_to(exact, self._eager.outputs, trial.outputs)
+        return comparison.closer_to(exact, self._eager.outputs, trial.outputs)
 
 
 def seed_generators(seed: int) -> None:
@@ -166,7 +166,7 @@ def _worst(expected: Trial, actual: Trial) -> tuple[Optional[Difference], list[D
     found: list[Difference] = []
     left, right = expected.facts(), actual.facts()
     for name, value in left.items():
-        found.extend(compare.differences(value, right[name], name))
+        found.extend(comparison.differences(value, right[name], name))
     found.sort(key=lambda d: float("inf") if d.absolute is None else d.absolute, reverse=True)
     return (found[0] if found else None), [d for d in found if not d.acceptable]
 
@@ -194,7 +194,7 @@ def _shifted(call: Call, generator: Any) -> Call:
     """Change every float a little, each by its own factor; zeros, signs, shapes and integers stay."""
 
     def shift(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.dtype in compare.TOLERANCE and value.layout is torch.strided:
+        if isinstance(value, torch.Tensor) and value.dtype in comparison.TOLERANCE and value.layout is torch.strided:
             noise = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2 - 1
             changed: Any = (value.detach() * (1 + CHANGE * noise.to(value.device))).to(value.dtype)
             return changed.requires_grad_(value.requires_grad)

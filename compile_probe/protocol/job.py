@@ -12,6 +12,9 @@ EVENT_PIPE = "events"
 MARKER = "COMPILE_PROBE_RUN"
 """Environment variable with the id of the run: whatever process carries it belongs to the run and dies with it."""
 
+START_LIMIT = 120.0
+"""Least seconds allowed for starting Python and importing torch, which no option of the user's should cut short."""
+
 
 @dataclass(frozen=True)
 class Job:

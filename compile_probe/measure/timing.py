@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Optional
 
+from ..devices import Device
+from ..observe import compiles
+from ..targets.calls import Call, copy_call
+from ..targets.subject import Subject
+from ..untyped import torch
 from . import estimate
-from .devices import Device
 from .estimate import Interval
-from .observe import compiles
-from .observe.calls import Call, copy_call
 from .silence import silenced
-from .subject import Subject
-from .untyped import torch
 
 SAMPLE_SECONDS = 2e-4
 """A sample shorter than this repeats its calls: the clock and the loop would be part of it."""

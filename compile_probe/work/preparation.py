@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, cast
 
-from . import devices, uncompiled
-from .check import seed_generators
-from .discover import read_source
-from .errors import TargetError, TargetMemoryError
-from .inputs import Case, ExampleInputs, build, find_inputs
-from .job import Job
-from .loading import describe, find_target, import_file, line_in, prepare_path
-from .nested import map_leaves
-from .observe.calls import Call, copy_call
-from .subject import Subject
-from .untyped import torch
+from .. import devices
+from ..check.checker import seed_generators
+from ..errors import TargetError, TargetMemoryError
+from ..inputs.sources import Case, ExampleInputs, build, find_inputs
+from ..nested import map_leaves
+from ..protocol.job import Job
+from ..targets import uncompiled
+from ..targets.calls import Call, copy_call
+from ..targets.discovery import read_source
+from ..targets.loading import describe, find_target, import_file, line_in, prepare_path
+from ..targets.subject import Subject
+from ..untyped import torch
 
 _OUT_OF_MEMORY = ("not enough memory", "out of memory", "Unable to allocate")
 _NEEDS_GRAD = "does not require grad"

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Optional
 
-from .errors import TargetError, UsageError
+from ..errors import TargetError, UsageError
 
 
 def package_root(file: Path) -> tuple[Path, str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional, cast
 
-from .nested import leaves
-from .untyped import torch
+from ..nested import leaves
+from ..untyped import torch
 
 TOLERANCE = {
     torch.float64: 1e-8,

@@ -22,9 +22,9 @@ from typing import Any, Optional, Union
 
 import torch
 
-from . import tree
-from .errors import InputsError
-from .observe.calls import Call
+from ..errors import InputsError
+from ..host import memory
+from ..targets.calls import Call
 
 DTYPES = {
     "f16": torch.float16,
@@ -94,7 +94,7 @@ class Size:
         """
         values = dict(self.values)
         needed = sum(spec.bytes(values) for _, spec in self.arguments if isinstance(spec, TensorSpec))
-        available = tree.available_bytes()
+        available = memory.available_bytes()
         if available is not None and needed > available / 2:
             gib = 1024**3
             raise InputsError(

@@ -1,4 +1,4 @@
-"""The processes of a run: found by the marker in their environment, weighed, and ended with everything they started.
+"""The processes of a run: found by the marker in their environment, and ended with everything they started.
 
 A child may leave the worker's session and outlive its parent, so neither groups nor parents find it; the environment
 that it inherited does. One that drops its environment too is adopted by the supervisor when its parent ends, and found
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Optional
 
 _PROC = Path("/proc")
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _PR_SET_CHILD_SUBREAPER = 36
 
 GRACE = 2.0
@@ -87,30 +86,6 @@ def kill(leader: Optional[int], marker: str, grace: float = GRACE, spared: Optio
             return
 
 
-def resident_bytes(root: int) -> int:
-    """Memory in use by ``root`` and its descendants, shared pages counted for each; 0 where it cannot be known."""
-    return sum(_resident(pid) for pid in {root} | descendants(root))
-
-
-def available_bytes() -> Optional[int]:
-    """Memory that can still be had: the system's, or what the control group leaves if that is less."""
-    available: list[int] = []
-    try:
-        for line in (_PROC / "meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                available.append(int(line.split()[1]) * 1024)
-    except OSError:
-        return None
-    try:
-        group = Path("/sys/fs/cgroup")
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            available.append(int(limit) - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):
-        pass
-    return max(0, min(available)) if available else None
-
-
 def _members(marker: str, spared: Optional[int]) -> set[int]:
     own = descendants(os.getpid())
     if spared is not None:
@@ -130,13 +105,6 @@ def _send(leader: Optional[int], members: Iterable[int], number: int) -> None:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
 
 
 def _proc_entries() -> list[str]:

@@ -6,9 +6,9 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, cast
 
-from .nested import map_leaves
-from .observe.calls import Call, total_of
-from .untyped import torch
+from ..nested import map_leaves
+from ..untyped import torch
+from .calls import Call, total_of
 
 STATE_SHARE = 4
 """A module's tensors are copied for putting back only if they take less than this part of the free memory."""

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Callable, Optional, cast
 
+from ..errors import InputsError, NeedsInputsError, ProbeError, UsageError
+from ..targets.calls import Call
+from ..targets.discovery import MODULE_SOURCES, find_comment
+from ..targets.loading import describe
 from . import comments
-from .discover import MODULE_SOURCES, find_comment
-from .errors import InputsError, NeedsInputsError, ProbeError, UsageError
-from .loading import describe
-from .observe.calls import Call
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from . import events, tree
+from ..host import processes
+from ..protocol import events
+from ..protocol.job import MARKER, Job
 from .guardian import Guardian
-from .job import MARKER, Job
-from .supervise import Cancellation, Limits, Outcome, Run, Supervision
+from .supervisor import Cancellation, Limits, Outcome, Run, Supervision
 
 Sink = Callable[[dict[str, Any]], None]
 
@@ -60,7 +61,7 @@ def run(
     folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
     marker = f"{MARKER}={uuid.uuid4().hex}"
     guardian = Guardian(folder, marker)
-    tree.adopt_orphans()
+    processes.adopt_orphans()
     try:
         shared = Run(folder, marker, Limits.of(timeout), guardian.pid)
         outcome = _run(job, [] if observe_only else variants, shared, cancel, stream)

@@ -10,19 +10,20 @@ from collections.abc import Generator
 from dataclasses import asdict, replace
 from typing import Any, Callable
 
-from . import backends, preparing
-from .backends import LAYERS, Backend
-from .check import Check, Checker
-from .errors import CompileError
-from .estimate import Interval
-from .inputs import Case
-from .job import Job
-from .loading import describe, line_in
-from .measure import Measurement, Timer, hidden, measure, unsettled
-from .observe import compiles
-from .preparing import Prepared
-from .reporting import Stages
-from .subject import State
+from .. import backends
+from ..backends import LAYERS, Backend
+from ..check.checker import Check, Checker
+from ..errors import CompileError
+from ..inputs.sources import Case
+from ..measure.estimate import Interval
+from ..measure.timing import Measurement, Timer, hidden, measure, unsettled
+from ..observe import compiles
+from ..protocol.job import Job
+from ..protocol.stages import Stages
+from ..targets.loading import describe, line_in
+from ..targets.subject import State
+from . import preparation
+from .preparation import Prepared
 
 
 def run(job: Job, stages: Stages) -> None:
@@ -31,8 +32,8 @@ def run(job: Job, stages: Stages) -> None:
     :raises ProbeError: the target cannot be compiled
     """
     assert job.variant is not None
-    prepared = preparing.resolve(job, preparing.load(job))
-    preparing.call_eagerly(prepared)
+    prepared = preparation.resolve(job, preparation.load(job))
+    preparation.call_eagerly(prepared)
     backend = backends.choose(job.variant, prepared.device.kind)
     stages.progress("the target is ready")
     state = prepared.subject.save(prepared.device.free_bytes())

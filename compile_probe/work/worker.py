@@ -18,16 +18,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from .channel import Channel, move_high
-from .errors import ProbeError, TargetError, TargetMemoryError
-from .job import Job
-from .loading import describe, line_in
-from .reporting import Stages
+from ..errors import ProbeError, TargetError, TargetMemoryError
+from ..protocol.channel import Channel, move_high
+from ..protocol.job import START_LIMIT, Job
+from ..protocol.stages import Stages
+from ..targets.loading import describe, line_in
 
 _PR_SET_PDEATHSIG = 1
-
-START_LIMIT = 120.0
-"""Least seconds allowed for starting Python and importing torch, which no option of the user's should cut short."""
 
 
 def main(folder: Path) -> int:
@@ -67,10 +64,10 @@ def _do(job: Job, stages: Stages) -> None:
         stages.start("load", note="importing torch", least=START_LIMIT)
     else:
         stages.start("compile", note=f"{job.variant}: a fresh process", least=START_LIMIT)
-    from . import measuring, observing  # noqa: PLC0415  (the stage has to be told before torch is imported)
+    from . import tracing, variants  # noqa: PLC0415  (the stage has to be told before torch is imported)
 
     stages.progress("torch is imported")
-    (observing if job.variant is None else measuring).run(job, stages)
+    (tracing if job.variant is None else variants).run(job, stages)
 
 
 def _unexpected(error: BaseException, stage: str, file: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Whether the compiled target computes what eager computes."""

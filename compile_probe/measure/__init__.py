@@ -1,0 +1,1 @@
+"""How much faster the compiled target is, with an interval."""

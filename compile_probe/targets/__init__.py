@@ -1,0 +1,1 @@
+"""What is probed: found in a file, loaded, called, and put back into its first state."""
