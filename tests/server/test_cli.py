@@ -215,7 +215,7 @@ def test_a_fault_of_ours_does_not_hide_the_others(check: Any, tmp_path: Path, mo
     write(tmp_path / "b.py", BREAKS)
     ran = check(tmp_path)
     assert ran.code == 2
-    assert "internal error: KeyError" in ran.err
+    assert "internal error, this file was not analysed: KeyError" in ran.err
     assert "CL102" in ran.out
 
 

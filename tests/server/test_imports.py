@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "semantics": {"text", "knowledge"},
     "fixes": {"text", "semantics"},
     "rules": {"text", "knowledge", "semantics", "fixes"},
-    "findings": {"text", "knowledge", "semantics", "fixes", "rules"},
+    "findings": {"", "text", "knowledge", "semantics", "fixes", "rules"},
     "probing": set(),
     "lsp": {"", "text", "knowledge", "semantics", "fixes", "rules", "findings", "probing"},
     "cli": {"", "rules", "findings", "probing", "lsp"},

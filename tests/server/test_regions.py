@@ -196,3 +196,26 @@ def test_branches_on_compiling(body: str, codes: list[str]) -> None:
 def test_shapes_and_dtypes_are_no_data() -> None:
     body = "    if x.shape[0] > 1 and x.dtype == torch.float32 and x.dim() == 2 and not x.is_cuda:\n        x = x + 1\n"
     assert found(f"import torch\n\n@torch.compile\ndef f(x):\n{body}    return x\n") == []
+
+
+@pytest.mark.parametrize(
+    ("site", "wanted"),
+    [
+        ("net = Outer()\nfor layer in net.layers:\n    layer.compile()\n", "is not compiled as a whole in this file"),
+        ("inner = Net()\ninner.compile()\nnet = Outer()\n", "is not compiled as a whole in this file"),
+        ("net = Outer()\n", "is not compiled in this file"),
+        ("net = torch.compile(Outer())\n", ""),
+    ],
+    ids=["layer by layer", "inner", "nothing", "whole"],
+)
+def test_a_module_whose_layers_are_compiled_is_not_called_uncompiled(site: str, wanted: str) -> None:
+    outer = (
+        "\n\nclass Outer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.ModuleList([Net(), Net()])\n\n    def forward(self, x):\n"
+        "        for layer in self.layers:\n            x = layer(x)\n        return x\n\n"
+    )
+    text = HEAD + NET + outer + site
+    said = [f.message for f in analysed(text, "candidates").findings if f.code == "CL901" and "Outer" in f.message]
+    assert [message.split("; ")[0] for message in said] == (
+        [f"`Outer` {wanted}" + (", only modules inside it are" if "whole" in wanted else "")] if wanted else []
+    )

@@ -80,3 +80,5 @@ class Analysis:
     error: Optional[str] = None
     """Why the file could not be analysed, in a sentence with the remedy."""
     error_line: Optional[int] = None
+    fault: Optional[str] = None
+    """The traceback, where the error is a fault of the analyser; it goes into the log."""

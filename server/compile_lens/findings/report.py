@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..knowledge.versions import NEWEST, parse_version
 from ..text.errors import SourceError
 from ..text.source import Source, read, write
 from ..text.stack import with_deep_stack
+from .fault import internal_error
 from .finding import Analysis, Finding
 from .scan import Options, scan, scan_file
 
@@ -77,12 +77,11 @@ def _scan_all(files: list[Path], options: Options, *, fix: bool, unsafe: bool) -
 
 
 def _scan_one(path: Path, options: Options) -> Analysis:
-    """Scan a file; a bug of ours is an error of this file, and the others are still scanned."""
+    """Scan a file; a fault of ours is an error of this file, and the others are still scanned."""
     try:
         return scan_file(path, options)
-    except Exception as error:
-        traceback.print_exc()
-        return Analysis(str(path), error=f"{path}: internal error: {type(error).__name__}: {error}")
+    except BaseException as error:
+        return internal_error(str(path), error)
 
 
 def _codes(text: str) -> tuple[str, ...]:

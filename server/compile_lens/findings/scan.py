@@ -21,6 +21,7 @@ from ..text.errors import SourceError
 from ..text.parse import parse
 from ..text.positions import Locator
 from ..text.source import Position, Range, Source, read
+from .fault import internal_error
 from .finding import Analysis, Finding, Offer, Site
 from .message import Cost, compose
 from .suppression import Suppressions, suppress
@@ -77,11 +78,19 @@ class _Walk:
     region: str = ""
     candidate: bool = False
     walked: set[int] = field(default_factory=set[int])
+    """``id`` of the nodes of all functions that were walked."""
+    compiled: set[int] = field(default_factory=set[int])
+    """Those of them that a compile site reaches."""
+
+    def reached(self, node: cst.CSTNode) -> None:
+        self.walked.add(id(node))
+        if not self.candidate:
+            self.compiled.add(id(node))
 
     def __call__(self, operation: Operation) -> None:
         frame = operation.frame
         if frame.function is not None:
-            self.walked.add(id(frame.function.node))
+            self.reached(frame.function.node)
         for rule in rules_by_operation().get(type(operation), ()):
             if self.options.wants(rule.code) and self.context.version in rule.versions:
                 for hit in rule.check(operation, self.context):
@@ -136,6 +145,8 @@ def scan(source: Source, options: Options) -> Analysis:
         return Analysis(source.path, error=error.message, error_line=error.line)
     except RecursionError:
         return Analysis(source.path, error=f"{source.path}: its code is nested too deeply to be analysed")
+    except BaseException as error:  # native code panics with exceptions of its own
+        return internal_error(source.path, error)
 
 
 def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
@@ -144,20 +155,14 @@ def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
     walk = _Walk(options)
     settings = _settings(interpreter)
     states: dict[int, tuple[str, int, str]] = {}
-    for site in interpreter.sites:
-        walk.context = Context(
-            options.torch_version,
-            options.python_version,
-            fullgraph=site.keywords.get("fullgraph") == Const(True),
-            settings=settings,
-        )
-        states[id(site.node)] = _walk_site(interpreter, walk, site.target)
-    compiled = frozenset(walk.walked)
+    _walk_sites(interpreter, walk, states, settings)
     if options.scope != "regions":
         walk.candidate, walk.region = True, ""
         walk.context = Context(options.torch_version, options.python_version, settings=settings)
-        _walk_candidates(interpreter, walk, compiled, options.scope == "all")
-    walk.candidate = False
+        _walk_candidates(interpreter, walk, frozenset(walk.compiled), options.scope == "all")
+        walk.candidate = False
+        _walk_sites(interpreter, walk, states, settings)
+    compiled = frozenset(walk.compiled)
     unresolved = {node: reason for node, (state, _, reason) in states.items() if state == "unresolved"}
     view = FileView(interpreter, compiled, options.scope, unresolved)
     for rule in RULES.values():
@@ -177,11 +182,26 @@ def _settings(interpreter: Interpreter) -> dict[str, object]:
     return found
 
 
+def _walk_sites(
+    interpreter: Interpreter, walk: _Walk, states: dict[int, tuple[str, int, str]], settings: dict[str, object]
+) -> None:
+    """Walk every site that has not been walked yet, and those that are met on the way."""
+    while len(states) < len(interpreter.sites):
+        site = interpreter.sites[len(states)]
+        walk.context = Context(
+            walk.options.torch_version,
+            walk.options.python_version,
+            fullgraph=site.keywords.get("fullgraph") == Const(True),
+            settings=settings,
+        )
+        states[id(site.node)] = _walk_site(interpreter, walk, site.target)
+
+
 def _walk_site(interpreter: Interpreter, walk: _Walk, target: Optional[Value]) -> tuple[str, int, str]:
     """Walk what one site compiles: state, number of functions walked, and why not."""
     if target is None:
         return "unresolved", 0, "nothing is given to it here"
-    before = set(walk.walked)
+    before = set(walk.compiled)
     resolved = False
     for choice in options(target):
         entry = interpreter.entry(choice)
@@ -189,13 +209,13 @@ def _walk_site(interpreter: Interpreter, walk: _Walk, target: Optional[Value]) -
         if entry is not None:
             resolved = True
             interpreter.trace(choice, walk, _calls(interpreter, choice))
-            walk.walked.add(id(entry.node))
+            walk.reached(entry.node)
         elif isinstance(choice, Instance) and choice.external_class.startswith("torch.nn."):
             resolved = True
             interpreter.trace_layer(choice, walk)
     if not resolved:
         return "unresolved", 0, _why_unresolved(target)
-    return "traced", len(walk.walked - before), ""
+    return "traced", len(walk.compiled - before), ""
 
 
 def _why_unresolved(target: Value) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import Optional
 
@@ -15,6 +16,8 @@ from . import records
 from .convert import from_position, to_range
 from .documents import Document
 from .server import CompileLensServer
+
+log = logging.getLogger("compile_lens")
 
 SOURCE = "Compile Lens"
 _SEVERITIES = {
@@ -52,6 +55,8 @@ async def _analyze(ls: CompileLensServer, document: Document, delay: float) -> N
     await asyncio.sleep(delay)
     source = document.source
     analysis = await ls.analyzer.analyze(source.path, source.text, ls.options())
+    if analysis.fault is not None and analysis.error != document.problem:  # once, not at every key press
+        log.error("%s\n%s", analysis.error, analysis.fault)
     document.problem = analysis.error
     if analysis.error is None or document.analysis is None:
         document.analysis, document.analyzed = analysis, source

@@ -11,12 +11,11 @@ import pickle
 import struct
 import sys
 import threading
-import traceback
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, BinaryIO, NoReturn, Optional
 
-from ..findings.finding import Analysis
+from ..findings.fault import internal_error
 from ..findings.scan import Options, scan
 from ..text.source import Source
 from ..text.stack import with_deep_stack
@@ -77,9 +76,8 @@ def _serve(requests: SimpleQueue[Request], output: BinaryIO) -> NoReturn:
         request = requests.get()
         try:
             analysis = scan(Source(request.path, request.text), request.options)
-        except Exception as error:  # a bug of ours must not silence the file without a word
-            traceback.print_exc()
-            analysis = Analysis(request.path, error=f"internal error: {type(error).__name__}: {error}")
+        except BaseException as error:  # a fault of ours must not silence the file without a word
+            analysis = internal_error(request.path, error)
         write_frame(output, analysis)
 
 

@@ -57,6 +57,21 @@ def inputs():
     return [(torch.ones(4),), (torch.ones(4) * 2,)]
 """,
         ),
+        Example(  # torch.jit.ignore means nothing to Dynamo: it traces into the function
+            """
+import torch
+
+@torch.jit.ignore
+def scale(x):
+    return x.abs().max().item()  # breaks
+
+def f(x):
+    return x / scale(x)
+
+def inputs():
+    return [(torch.ones(4),), (torch.ones(4) * 2,)]
+""",
+        ),
         Example(
             """
 import torch
