@@ -99,6 +99,53 @@ def test_layers_have_no_circle() -> None:
         done += ready
 
 
+def graph_of(root: Path) -> dict[str, set[str]]:
+    """Which modules of a package import which others of it, wherever in them the statement stands."""
+    names = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    graph: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        targets = imported(path, package_of(path, root))
+        found = {target if target in modules else target.rpartition(".")[0] for target in targets}
+        graph[name] = {target for target in found if target in modules and target != name}
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Import circles: one shortest way round for every module that can reach itself, each circle once."""
+    found: dict[frozenset[str], list[str]] = {}
+    for start in graph:
+        ways = [[start]]
+        seen: set[str] = set()
+        while ways:
+            way = ways.pop(0)
+            for target in sorted(graph[way[-1]]):
+                if target == start:
+                    found.setdefault(frozenset(way), [*way, start])
+                    ways.clear()
+                    break
+                if target not in seen:
+                    seen.add(target)
+                    ways.append([*way, target])
+    return list(found.values())
+
+
+@pytest.mark.parametrize("root", [SERVER, PROBE], ids=lambda p: p.name)
+def test_modules_have_no_circle(root: Path) -> None:
+    assert [" -> ".join(circle) for circle in circles(graph_of(root))] == []
+
+
+def test_a_circle_is_seen_wherever_the_import_stands(tmp_path: Path) -> None:
+    root = tmp_path / "pack"
+    (root / "inner").mkdir(parents=True)
+    (root / "__init__.py").write_text("")
+    (root / "inner" / "__init__.py").write_text("")
+    (root / "a.py").write_text("from .inner.b import f\n")
+    (root / "inner" / "b.py").write_text("def f():\n    from ..inner import c\n")
+    (root / "inner" / "c.py").write_text("import typing\nif typing.TYPE_CHECKING:\n    import pack.a\n")
+    assert circles(graph_of(root)) == [["pack.a", "pack.inner.b", "pack.inner.c", "pack.a"]]
+
+
 @pytest.mark.parametrize("path", PROBE_MODULES, ids=lambda p: str(p.relative_to(PROBE)))
 def test_the_probe_needs_nothing_but_torch(path: Path) -> None:
     for name in imported(path, package_of(path, PROBE)):

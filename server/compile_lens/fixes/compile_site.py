@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..semantics.interpreter import Construction, Interpreter
-from ..semantics.modules import SourceModule, dotted_name
+from ..semantics.code import dotted_name
+from ..semantics.interpreter import Interpreter
+from ..semantics.modules import Construction, SourceModule
 from ..semantics.values import Class
 from ..text.source import Position, Range
 from .edit import Edit, Fix, insertion

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ..semantics.modules import SourceModule, dotted_name
+from ..semantics.code import dotted_name
+from ..semantics.modules import SourceModule
 from ..semantics.values import External
 from ..text.positions import locate
 from ..text.source import Position, Source

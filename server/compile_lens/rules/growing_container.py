@@ -106,7 +106,7 @@ def inputs():
         if isinstance(owner, cst.Name):
             name = owner.value
             if name not in frame.scope.names:
-                return name in frame.module.scope.names
+                return name in frame.scope.outermost.names
             parameters = frame.function.node.params if frame.function is not None else None
             every = [*parameters.params, *parameters.kwonly_params] if parameters is not None else []
             return any(p.name.value == name and isinstance(p.default, (cst.List, cst.Dict)) for p in every)

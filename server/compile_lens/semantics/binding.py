@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import libcst as cst
 
-from .frames import Frame
-from .modules import dotted_name
+from .code import dotted_name
+from .frames import Engine, Frame
 from .parameters import from_annotation, from_default, used_as_tensors
 from .scopes import Scope
 from .values import NONE, Dictionary, Function, Sequence, Tensor, Unknown, Value, join, join_all
 
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
-
 
 def bind_parameters(
-    interpreter: Interpreter,
+    interpreter: Engine,
     function: Function,
     scope: Scope,
     arguments: tuple[Value, ...],
@@ -29,7 +24,7 @@ def bind_parameters(
     if function.bound is not None and not isinstance(function.node, cst.Lambda):
         given.insert(0, function.bound)
     positional = [*parameters.posonly_params, *parameters.params]
-    defaults = Frame(interpreter, function.module, function.scope or function.module.scope)
+    defaults = Frame(interpreter, function.module, function.scope)
     open_ended = "**" in keywords or "*" in keywords
     missing: list[cst.Param] = []
     for index, parameter in enumerate([*positional, *parameters.kwonly_params]):
@@ -61,9 +56,7 @@ def bind_parameters(
         scope.names[parameters.star_kwarg.name.value] = Dictionary(extra, exact=not open_ended)
 
 
-def _infer(
-    interpreter: Interpreter, function: Function, scope: Scope, missing: list[cst.Param], defaults: Frame
-) -> None:
+def _infer(interpreter: Engine, function: Function, scope: Scope, missing: list[cst.Param], defaults: Frame) -> None:
     """Parameters of which no call says anything: annotation, then default, then use."""
     unknown: set[str] = set()
     for parameter in missing:
@@ -75,9 +68,7 @@ def _infer(
         if isinstance(value, Unknown) and name != "self":
             unknown.add(name)
     if unknown:
-        tensors = used_as_tensors(
-            function.node, unknown, lambda node: interpreter.name_in(function.scope or interpreter.module.scope, node)
-        )
+        tensors = used_as_tensors(function.node, unknown, lambda node: interpreter.name_in(function.scope, node))
         for parameter in missing:
             name = parameter.name.value
             if name in tensors:

@@ -18,6 +18,7 @@ from .iteration import iterate
 from .narrowing import narrow
 from .operations import Branch, Call, Formatting, Subscript
 from .operators import BINARY, binary, compare
+from .python_builtins import NAMES
 from .values import (
     NONE,
     UNKNOWN,
@@ -97,7 +98,7 @@ def _name(frame: Frame, node: cst.Name) -> Value:
         return found
     if text in ("True", "False", "None"):
         return Const({"True": True, "False": False, "None": None}[text])
-    return External(text) if text in frame.interpreter.builtin_names else UNKNOWN
+    return External(text) if text in NAMES else UNKNOWN
 
 
 def _literal(frame: Frame, node: Either[cst.Integer, cst.Float, cst.Imaginary]) -> Value:

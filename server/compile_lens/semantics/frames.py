@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional
+from typing import Optional, Protocol
 
 import libcst as cst
 
-from .modules import SourceModule
+from .code import Code
 from .scopes import Scope
-from .values import Function, Value
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .values import Class, Function, Value
 
 RESUMABLE_CONTEXTS = frozenset(
     {
@@ -38,6 +35,92 @@ RESUMABLE_CONTEXTS = frozenset(
 """Context managers that Dynamo exits and enters again around a break (``block_stack`` entries that can be restored)."""
 
 
+class Engine(Protocol):
+    """What the operations on values need of the interpreter that walks the code."""
+
+    python_version: tuple[int, int]
+    exhausted: bool
+    """The budget of the walk is spent: nothing more is walked."""
+    current_class: Optional[Class]
+    """The class whose body is being executed."""
+    contained: set[int]
+    """``id`` of the nodes of classes of which another module builds objects."""
+    cut: dict[int, str]
+    """Functions that Dynamo does not enter, by ``id`` of their node, and why."""
+    stored_outside_init: dict[int, set[str]]
+    """Attributes that methods other than the constructor assign, by ``id`` of the node of the class."""
+
+    # Walking.
+
+    def evaluate(self, frame: Frame, node: cst.CSTNode) -> Value: ...
+
+    def test(self, frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNode) -> Optional[bool]: ...
+
+    def assign(self, frame: Frame, target: cst.CSTNode, value: Value) -> None: ...
+
+    def read_attribute(self, frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value: ...
+
+    def call(
+        self, frame: Frame, node: cst.Call, callee: Value, arguments: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> Value:
+        """Call any value."""
+        ...
+
+    def call_function(
+        self,
+        caller: Optional[Frame],
+        function: Function,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+        node: Optional[cst.CSTNode],
+        quiet: bool = False,
+        root: bool = False,
+    ) -> Value:
+        """Walk the body of an analysed function."""
+        ...
+
+    def announce(self, operation: Operation) -> None:
+        """Tell who listens of an operation, if Dynamo would see it."""
+        ...
+
+    # Names and decorators.
+
+    def name_in(self, scope: Scope, node: cst.BaseExpression) -> str: ...
+
+    def resolve(self, frame: Frame, node: cst.BaseExpression) -> Value: ...
+
+    def decorators(self, function: Function) -> tuple[str, ...]: ...
+
+    def decorator_name(self, scope: Scope, decorator: cst.Decorator) -> str: ...
+
+    def decorate(self, frame: Frame, value: Value, decorator: cst.Decorator) -> Value: ...
+
+    # What is noted about a file.
+
+    def defined(self, value: Value) -> None: ...
+
+    def constructed(self, frame: Frame, target: cst.CSTNode, statement: cst.Assign, value: Value) -> None: ...
+
+    def configured(self, frame: Frame, name: str, value: object) -> None:
+        """``torch._dynamo.config.name`` is set."""
+        ...
+
+    def compile_site(
+        self, frame: Frame, node: cst.CSTNode, target: Optional[Value], keywords: dict[str, Value], form: str = ""
+    ) -> None:
+        """Something is given to ``torch.compile``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Base: where it happens, and whether the value it is about is certain or one of several alternatives."""
+
+    node: cst.CSTNode
+    frame: Frame
+    sure: bool
+
+
 @dataclass
 class Block:
     """A compound statement around the current place: ``loop``, ``try``, ``with``, ``comprehension``."""
@@ -55,8 +138,8 @@ class Block:
 class Frame:
     """One call in progress."""
 
-    interpreter: Interpreter
-    module: SourceModule
+    interpreter: Engine
+    module: Code
     scope: Scope
     function: Optional[Function] = None
     parent: Optional[Frame] = None

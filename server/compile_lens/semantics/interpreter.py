@@ -8,20 +8,19 @@ Dynamo would, following calls, and announces the operations on values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import libcst as cst
 
 from ..text.source import Source
-from . import python_builtins
-from .attributes import external, method_of
+from .attributes import external, method_of, read_attribute
 from .binding import bind_parameters
-from .calls import call_instance, instantiate
+from .calls import call_instance, call_value, instantiate
+from .code import dotted_name
 from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate, test
 from .frames import Frame
-from .modules import SourceModule, dotted_name
+from .modules import CompileSite, Construction, SourceModule
 from .operations import ArgumentVaries, Operation
 from .parameters import from_annotation
 from .scopes import Scope
@@ -47,49 +46,16 @@ MAX_CALLS = 6000
 """Calls followed for one root; beyond it the rest of the root is not walked, and the region says so."""
 
 
-@dataclass(frozen=True)
-class CompileSite:
-    """One place where something is given to ``torch.compile``."""
-
-    node: cst.CSTNode
-    target: Optional[Value]
-    keywords: dict[str, Value] = field(compare=False, hash=False)
-    form: str = "call"
-    """``call``, ``method`` (``m.compile()``) or ``decorator``."""
-    function: str = ""
-    """Qualified name of the function around it; empty at module level."""
-
-
-@dataclass(frozen=True)
-class Construction:
-    """A statement ``name = Module(...)`` in host code."""
-
-    name: str
-    statement: cst.CSTNode
-    value: cst.BaseExpression
-    instance: Instance
-    compilable: bool = True
-    """False for attributes of other modules, which are compiled with those."""
-
-
 Listener = Callable[[Operation], None]
 
 
 class Interpreter:
     """Interprets one file. ``listener`` hears every operation in code that Dynamo would trace."""
 
-    builtin_names = python_builtins.NAMES
-
     def __init__(self, source: Source, tree: cst.Module, python_version: tuple[int, int] = (3, 11)) -> None:
         self.module = SourceModule(source, tree, Scope())
         self.python_version = python_version
         self.listener: Optional[Listener] = None
-        self.sites: list[CompileSite] = []
-        self.functions: list[Function] = []
-        self.classes: list[Class] = []
-        self.settings: dict[str, object] = {}
-        """``torch._dynamo.config`` as the file assigns it."""
-        self.constructions: list[Construction] = []
         self.contained: set[int] = set()
         """``id`` of the nodes of classes of which another module builds objects."""
         self.called: set[int] = set()
@@ -108,6 +74,31 @@ class Interpreter:
         self.stored_outside_init: dict[int, set[str]] = {}
         """Attributes that methods other than the constructor assign, by ``id`` of the node of the class."""
         self._instances: dict[int, Instance] = {}
+
+    # --- what is known of the file ---------------------------------------------------------------------------------
+
+    @property
+    def sites(self) -> list[CompileSite]:
+        return self.module.sites
+
+    @property
+    def functions(self) -> list[Function]:
+        return self.module.functions
+
+    @property
+    def classes(self) -> list[Class]:
+        return self.module.classes
+
+    @property
+    def constructions(self) -> list[Construction]:
+        return self.module.constructions
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return self.module.settings
+
+    def module_functions(self) -> list[Function]:
+        return self.module.module_functions()
 
     # --- the first pass --------------------------------------------------------------------------------------------
 
@@ -128,18 +119,13 @@ class Interpreter:
 
     def defined(self, value: Value) -> None:
         """A function or class definition was executed."""
-        if isinstance(value, Function) and all(value.node is not other.node for other in self.functions):
-            self.functions.append(value)
-        elif isinstance(value, Class) and all(value.node is not other.node for other in self.classes):
-            self.classes.append(value)
+        if isinstance(value, (Function, Class)) and isinstance(value.module, SourceModule):
+            value.module.defined(value)
 
-    def module_functions(self) -> list[Function]:
-        """Functions defined at the top level of the file."""
-        found: list[Function] = []
-        for value in self.module.scope.names.values():
-            if isinstance(value, Function) and isinstance(value.node, cst.FunctionDef) and value.owner is None:
-                found.append(value)
-        return found
+    def configured(self, frame: Frame, name: str, value: object) -> None:
+        """``torch._dynamo.config.name`` is set."""
+        if isinstance(frame.module, SourceModule):
+            frame.module.settings[name] = value
 
     def constructed(self, frame: Frame, target: cst.CSTNode, statement: cst.Assign, value: Value) -> None:
         """An assignment was executed: note it if it binds a new module to a name."""
@@ -375,6 +361,14 @@ class Interpreter:
 
     def test(self, frame: Frame, node: cst.BaseExpression, kind: str, statement: cst.CSTNode) -> Optional[bool]:
         return test(frame, node, kind, statement)
+
+    def read_attribute(self, frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+        return read_attribute(frame, node, receiver, name)
+
+    def call(
+        self, frame: Frame, node: cst.Call, callee: Value, arguments: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> Value:
+        return call_value(frame, node, callee, arguments, keywords)
 
     def assign(self, frame: Frame, target: cst.CSTNode, value: Value) -> None:
         assign(frame, target, value)

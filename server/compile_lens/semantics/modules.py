@@ -1,4 +1,4 @@
-"""A parsed file, and the values that its import and top-level statements give to names."""
+"""A file as a module: the values that its top-level code gives to names, and what is defined and compiled in it."""
 
 from __future__ import annotations
 
@@ -7,29 +7,58 @@ from typing import Optional
 
 import libcst as cst
 
-from ..text.source import Source
+from .code import Code
 from .scopes import Scope
+from .values import Class, Function, Instance, Value
+
+
+@dataclass(frozen=True)
+class CompileSite:
+    """One place where something is given to ``torch.compile``."""
+
+    node: cst.CSTNode
+    target: Optional[Value]
+    keywords: dict[str, Value] = field(compare=False, hash=False)
+    form: str = "call"
+    """``call``, ``method`` (``m.compile()``) or ``decorator``."""
+    function: str = ""
+    """Qualified name of the function around it; empty at module level."""
+
+
+@dataclass(frozen=True)
+class Construction:
+    """A statement ``name = Module(...)`` in host code."""
+
+    name: str
+    statement: cst.CSTNode
+    value: cst.BaseExpression
+    instance: Instance
+    compilable: bool = True
+    """False for attributes of other modules, which are compiled with those."""
 
 
 @dataclass(eq=False)
-class SourceModule:
-    """One file of the analysed code; compared by identity."""
+class SourceModule(Code):
+    """A module of the analysed code; compared by identity."""
 
-    source: Source
-    tree: cst.Module
     scope: Scope = field(default_factory=Scope)
+    sites: list[CompileSite] = field(default_factory=list[CompileSite])
+    functions: list[Function] = field(default_factory=list[Function])
+    classes: list[Class] = field(default_factory=list[Class])
+    constructions: list[Construction] = field(default_factory=list[Construction])
+    settings: dict[str, object] = field(default_factory=dict[str, object])
+    """``torch._dynamo.config`` as the file assigns it."""
 
-    @property
-    def path(self) -> str:
-        return self.source.path
+    def defined(self, value: Function | Class) -> None:
+        """A function or class definition was executed."""
+        known = self.functions if isinstance(value, Function) else self.classes
+        if all(value.node is not other.node for other in known):
+            known.append(value)  # type: ignore[arg-type]
 
-
-def dotted_name(node: Optional[cst.BaseExpression]) -> str:
-    """``a.b.c`` of a chain of names; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if isinstance(node, cst.Name):
-        return ".".join([node.value, *reversed(parts)])
-    return ""
+    def module_functions(self) -> list[Function]:
+        """Functions defined at the top level of the file."""
+        found: list[Function] = []
+        for value in self.scope.names.values():
+            if isinstance(value, Function) and isinstance(value.node, cst.FunctionDef) and value.owner is None:
+                found.append(value)
+        return found

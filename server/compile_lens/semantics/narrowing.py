@@ -7,8 +7,8 @@ from typing import Optional
 
 import libcst as cst
 
+from .code import dotted_name
 from .frames import Frame
-from .modules import dotted_name
 from .values import (
     NONE,
     UNKNOWN,

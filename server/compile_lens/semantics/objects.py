@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import libcst as cst
 
+from .frames import Engine
 from .parameters import from_annotation
 from .values import Class, Function, Instance, Value
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 _MAKING = ("__init__", "__post_init__", "reset_parameters")
 
@@ -35,9 +33,9 @@ def _assigned_outside_init(cls: Class) -> set[str]:
     return collector.names
 
 
-def is_record(interpreter: Interpreter, cls: Class) -> bool:
+def is_record(interpreter: Engine, cls: Class) -> bool:
     """Does the class take its attributes as constructor arguments: dataclass or named tuple?"""
-    names = [interpreter.decorator_name(cls.module.scope, d) for d in cls.node.decorators]
+    names = [interpreter.decorator_name(cls.scope, d) for d in cls.node.decorators]
     return any(n.rsplit(".", 1)[-1] in ("dataclass", "define", "frozen") for n in names) or any(
         n.endswith("NamedTuple") for n in cls.external_bases
     )

@@ -6,23 +6,12 @@ Dynamo decides at the same places: a jump on a value, a call, an attribute read,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import libcst as cst
 
+from .frames import Operation
 from .values import Value
-
-if TYPE_CHECKING:
-    from .frames import Frame
-
-
-@dataclass(frozen=True)
-class Operation:
-    """Base: where it happens, and whether the value it is about is certain or one of several alternatives."""
-
-    node: cst.CSTNode
-    frame: Frame
-    sure: bool
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import libcst as cst
 
 from ..knowledge import torch_api
-from .modules import dotted_name
+from .code import dotted_name
 from .values import (
     NONE,
     UNKNOWN,

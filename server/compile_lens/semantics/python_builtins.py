@@ -81,11 +81,9 @@ def call(frame: Frame, node: cst.Call, name: str, arguments: tuple[Value, ...], 
         element = element_of(first)
         return join(element, arguments[1]) if len(arguments) > 1 else element
     if name in ("map", "filter") and len(arguments) >= 2:
-        from .calls import call_value  # noqa: PLC0415  # builtins call back into calls
-
         elements = tuple(iterate(frame, node, value) for value in arguments[1:])
         frame.conditional += 1
-        result = call_value(frame, node, arguments[0], elements, {})
+        result = frame.interpreter.call(frame, node, arguments[0], elements, {})
         frame.conditional -= 1
         return Iterator(result if name == "map" else elements[0])
     if name in ("sum", "max", "min", "abs", "round", "pow", "divmod"):
@@ -180,10 +178,8 @@ def _hasattr(value: Optional[Value], name: Value) -> Value:
 
 
 def _getattr(frame: Frame, node: cst.Call, arguments: tuple[Value, ...]) -> Value:
-    from .attributes import read_attribute  # noqa: PLC0415  # attributes may call properties
-
     if isinstance(arguments[1], Const) and isinstance(arguments[1].value, str):
-        found = read_attribute(frame, node, arguments[0], arguments[1].value)
+        found = frame.interpreter.read_attribute(frame, node, arguments[0], arguments[1].value)
         return found if len(arguments) < 3 else join(found, arguments[2])
     return UNKNOWN
 

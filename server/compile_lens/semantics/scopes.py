@@ -40,6 +40,14 @@ class Scope:
                 scope = scope.parent
         self.names[name] = value
 
+    @property
+    def outermost(self) -> Scope:
+        """The scope of the module."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
     def snapshot(self) -> dict[str, Value]:
         return dict(self.names)
 

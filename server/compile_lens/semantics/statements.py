@@ -8,10 +8,10 @@ from typing import Any, Optional
 import libcst as cst
 
 from .attributes import external
+from .code import dotted_name
 from .expressions import evaluate, index_value, test
 from .frames import RESUMABLE_CONTEXTS, Block, Frame
 from .iteration import element_of, iterate
-from .modules import dotted_name
 from .narrowing import narrow
 from .operations import AttributeStore, Call, ContextEntered, GlobalStore, Subscript
 from .operators import binary, binary_operator
@@ -170,7 +170,7 @@ def store_attribute(
         operation = AttributeStore(target, frame, True, choice, name, before, value, augmented, expression)
         frame.interpreter.announce(operation)
         if isinstance(choice, External) and choice.name == "torch._dynamo.config" and isinstance(value, Const):
-            frame.interpreter.settings[name] = value.value
+            frame.interpreter.configured(frame, name, value.value)
         if isinstance(choice, Instance):
             certain = not frame.conditional and name not in choice.changing
             known = choice.attributes.get(name)

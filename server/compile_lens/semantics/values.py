@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 from typing import Union as Either
 
-if TYPE_CHECKING:
-    import libcst as cst
+import libcst as cst
 
-    from .modules import SourceModule
+from .code import Code
 
 
 class Value:
@@ -102,7 +101,7 @@ class Function(Value):
     """A function, lambda or method of the analysed code, with the scope that it closes over."""
 
     node: Either[cst.FunctionDef, cst.Lambda]
-    module: SourceModule
+    module: Code
     scope: Any = field(compare=False, hash=False, default=None)
     owner: Optional[Class] = None
     """The class whose body defines it."""
@@ -124,7 +123,7 @@ class Class(Value):
     """A class of the analysed code."""
 
     node: cst.ClassDef
-    module: SourceModule
+    module: Code
     scope: Any = field(compare=False, hash=False, default=None)
     bases: tuple[Value, ...] = field(compare=False, hash=False, default=())
     members: dict[str, Value] = field(compare=False, hash=False, default_factory=dict[str, Value])
