@@ -1,4 +1,4 @@
-"""The command line: ``run FILE::TARGET`` and ``targets FILE``."""
+"""The command line: ``run FILE::TARGET``, ``targets FILE``, ``facts FOLDER``."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("targets", help="list the targets of a file as JSON, without importing it")
     listing.set_defaults(command=_targets)
     listing.add_argument("file", type=Path)
+    facts = commands.add_parser("facts", help="tell what the torch_npu of a site-packages folder has, as JSON")
+    facts.set_defaults(command=_facts)
+    facts.add_argument("folder", type=Path)
     return parser
 
 
@@ -100,6 +103,14 @@ def _run(options: argparse.Namespace) -> int:
 def _targets(options: argparse.Namespace) -> int:
     print(json.dumps([asdict(target) for target in targets(options.file)]))
     return 0
+
+
+def _facts(options: argparse.Namespace) -> int:
+    from .ascend import facts, wheel  # noqa: PLC0415  (a run needs none of it)
+
+    found = wheel.find(options.folder)
+    print(json.dumps(facts.as_json(facts.facts_of(found)) if found is not None else None))
+    return 0 if found is not None else events.EXIT_UNMEASURED
 
 
 def _write_line(event: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ ROOMS: dict[str, set[str]] = {
     "nested": set(),
     "host": set(),
     "protocol": set(),
+    "ascend": {"errors", "host"},
     "supervision": {"host", "protocol"},
     "targets": {"errors", "untyped", "nested"},
     "inputs": {"errors", "untyped", "nested", "host", "targets"},
@@ -29,7 +30,7 @@ ROOMS: dict[str, set[str]] = {
         *("observe", "check", "measure"),
     },
     "report": set(),
-    "cli": {"errors", "protocol", "supervision", "targets", "work", "report"},
+    "cli": {"errors", "ascend", "protocol", "supervision", "targets", "work", "report"},
     "__init__": set(),
     "__main__": {"cli"},
 }
