@@ -62,12 +62,8 @@ async def _analyze(ls: CompileLensServer, document: Document, delay: float) -> N
         document.analysis, document.analyzed = analysis, source
     document.ready.set()
     ls.report(document.uri, "warning" if analysis.error else "ok", analysis.error or "")
-    if not ls.pulls:
-        publish(ls, document)
-    elif ls.can_refresh("diagnostics"):
-        ls.start(ls.workspace_diagnostic_refresh_async(None), "diagnostic refresh")
-    if ls.can_refresh("code_lens"):
-        ls.start(ls.workspace_code_lens_refresh_async(None), "code lens refresh")
+    show(ls, document)
+    ls.refresh("code_lens")
 
 
 # --- findings as diagnostics ---------------------------------------------------------------------------------------
@@ -114,11 +110,24 @@ def publish(ls: CompileLensServer, document: Document) -> None:
     )
 
 
-def forget(ls: CompileLensServer, document: Document) -> None:
-    """A document was closed: nothing is shown for it, and nobody waits for it."""
+def show(ls: CompileLensServer, document: Document) -> None:
+    """Have the client show the diagnostics of a document as they are now."""
+    if ls.pulls:
+        ls.refresh("diagnostics")
+    else:
+        publish(ls, document)
+
+
+def stop(document: Document) -> None:
+    """End the analysis of a document, and the waiting for it."""
     if document.task is not None:
         document.task.cancel()
     document.ready.set()
+
+
+def forget(ls: CompileLensServer, document: Document) -> None:
+    """A document was closed: nothing is shown for it, and nobody waits for it."""
+    stop(document)
     ls.report(document.uri, "ok")
     if not ls.pulls:
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, []))
@@ -135,10 +144,7 @@ def refresh(ls: CompileLensServer, document: Document) -> None:
     """Show changed findings that no edit caused: a probe has ended, say."""
     if ls.document(document.uri) is not document:
         return  # closed by now
-    if not ls.pulls:
-        publish(ls, document)
-    elif ls.can_refresh("diagnostics"):
-        ls.start(ls.workspace_diagnostic_refresh_async(None), "diagnostic refresh")
+    show(ls, document)
 
 
 def findings_at(ls: CompileLensServer, document: Document, position: types.Position) -> list[Finding]:

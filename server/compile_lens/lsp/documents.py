@@ -43,8 +43,11 @@ class Document:
 
 def path_of(uri: str) -> str:
     """File path of a document; its last URI segment for one that is no file (untitled, notebook cell)."""
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    return path or Path(unquote(urlparse(uri).path)).name or uri
+    try:
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+        return path or Path(unquote(urlparse(uri).path)).name or uri
+    except ValueError:  # no URI: what was given names it best
+        return uri
 
 
 def new_document(item: types.TextDocumentItem) -> Document:
@@ -80,7 +83,7 @@ class Change:
         )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def change(old: str, new: str) -> Change:
     """How the lines of two texts correspond."""
     before, after = _lines(old), _lines(new)

@@ -13,6 +13,7 @@ from typing import Any, Optional, cast
 
 import attrs
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
 from ..probing.jobs import Event, JobRequest
@@ -22,7 +23,7 @@ from . import diagnostics, records
 from .convert import from_position
 from .documents import Document, path_of
 from .record import Record
-from .server import CompileLensServer
+from .server import ANSWER_S, CompileLensServer
 
 log = logging.getLogger("compile_lens")
 
@@ -127,7 +128,7 @@ def register(server: CompileLensServer) -> None:
             document = ls.document(known)
             if document is not None:
                 diagnostics.refresh(ls, document)
-        refresh_lenses(ls)
+        ls.refresh("code_lens")
         return count
 
 
@@ -142,17 +143,12 @@ def _path(ls: CompileLensServer, arguments: tuple[Any, ...]) -> Optional[str]:
     return path_of(uri) if uri else None
 
 
-def refresh_lenses(ls: CompileLensServer) -> None:
-    if ls.can_refresh("code_lens"):
-        ls.start(ls.workspace_code_lens_refresh_async(None), "code lens refresh")
-
-
 async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
     """Probe one target, with progress; its final record."""
     progress = await Progress.begin(ls, target)
     record = Record(document.uri, target, "running", document.source, stage="start")
     records.store(ls, record)
-    refresh_lenses(ls)
+    ls.refresh("code_lens")
     folders = list(ls.workspace.folders.values())
     cwd = next((p for p in (to_fs_path(f.uri) for f in folders) if p and document.path.startswith(p)), None)
     request = JobRequest(
@@ -172,7 +168,7 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
         if event.get("type") == "stage" and event.get("state") == "start":
             record = replace(record, stage=str(event.get("name")))
             records.store(ls, record)
-            refresh_lenses(ls)
+            ls.refresh("code_lens")
 
     def cancel() -> None:
         for job in ls.jobs.running(document.path):
@@ -209,7 +205,7 @@ def _finish(ls: CompileLensServer, record: Record) -> None:
     if document is not None:
         records.mark_stale(ls, document)
         diagnostics.refresh(ls, document)
-    refresh_lenses(ls)
+    ls.refresh("code_lens")
 
 
 class Progress:
@@ -225,7 +221,11 @@ class Progress:
             return cls(ls, None)
         token = str(uuid.uuid4())
         progress: Any = ls.work_done_progress
-        await progress.create_async(token)
+        try:
+            await asyncio.wait_for(progress.create_async(token), ANSWER_S)
+        except (JsonRpcException, asyncio.TimeoutError) as error:
+            log.warning("a probe runs without progress, the client refused it: %s", error or "no answer")
+            return cls(ls, None)
         title = f"实测 {target}" if ls.locale.startswith("zh") else f"Probing {target}"
         ls.work_done_progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True))
         return cls(ls, token)
@@ -260,4 +260,6 @@ class Progress:
 
     def end(self) -> None:
         if self._token is not None:
-            self._ls.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
+            progress: Any = self._ls.work_done_progress
+            progress.end(self._token, types.WorkDoneProgressEnd())
+            progress.tokens.pop(self._token, None)

@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any, Optional, cast
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 from .. import __version__
@@ -22,6 +23,7 @@ from ..probing.environment import Environment, read_environment
 from ..probing.jobs import Jobs
 from .analyzer import Analyzer
 from .documents import Document
+from .protocol import Protocol
 from .record import Record
 from .settings import Settings, read_settings
 
@@ -32,14 +34,22 @@ PROBE = "compileLens/probe"
 TRUST = "compileLens/trust"
 INTERPRETER = "compileLens/interpreter"
 
+ANSWER_S = 10.0
+"""Seconds that the client gets to answer a request that nobody depends on."""
+
 
 class CompileLensServer(LanguageServer):
     """State of one server: documents, settings, trust, interpreter, analyses and probes."""
 
+    protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]
+
     def __init__(self) -> None:
         # Whole texts: pygls splits lines at form feeds too, which would misplace incremental edits.
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  # pygls leaves a parameter without a type
-            "compile-lens", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
+            "compile-lens",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            protocol_cls=Protocol,
         )
         self.documents: dict[str, Document] = {}
         self.settings = Settings()
@@ -52,6 +62,8 @@ class CompileLensServer(LanguageServer):
         self.results: dict[str, dict[str, Record]] = {}
         """Probes by document and target."""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._refreshing: dict[str, bool] = {}
+        """Refreshes that the client has not answered, and whether another is due then."""
         self._problems: dict[str, tuple[str, str]] = {}
         """What is not well, by what it concerns: health and message."""
 
@@ -154,7 +166,11 @@ class CompileLensServer(LanguageServer):
         if workspace is None or not workspace.configuration:
             return
         item = types.ConfigurationItem(section="compileLens")
-        answer = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+        try:
+            answer = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+        except JsonRpcException as error:
+            self.report("settings", "warning", f"the editor gave no settings, the last ones hold: {error}")
+            return
         values = answer[0] if answer else None
         known = cast("dict[str, Any]", values) if isinstance(values, dict) else None
         self.settings, problems = read_settings(known)
@@ -162,12 +178,42 @@ class CompileLensServer(LanguageServer):
             log.warning("%s", problem)
         self.report("settings", "warning" if problems else "ok", "; ".join(problems))
 
+    def refresh(self, feature: str) -> None:
+        """Have a client that can ask again for ``diagnostics`` or ``code_lens``; one question at a time."""
+        if feature in self._refreshing:
+            self._refreshing[feature] = True
+        elif self.can_refresh(feature):
+            self._refreshing[feature] = True
+            self.start(self._refresh(feature), f"{feature} refresh")
+
+    async def _refresh(self, feature: str) -> None:
+        ask = self.workspace_code_lens_refresh_async
+        if feature == "diagnostics":
+            ask = self.workspace_diagnostic_refresh_async
+        try:
+            while self._refreshing[feature]:
+                self._refreshing[feature] = False
+                await asyncio.wait_for(ask(None), ANSWER_S)
+        except (JsonRpcException, asyncio.TimeoutError) as error:
+            log.warning("the client did not refresh %s: %s", feature, error or f"no answer in {ANSWER_S:.0f} s")
+        finally:
+            del self._refreshing[feature]
+
     async def close(self) -> None:
         """End every child process."""
         await asyncio.gather(self.jobs.close(), self.analyzer.close())
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error in a handler, and show it once per kind as health; pygls would open a popup each time."""
+        """Log an error in a handler, and show it once per kind as health; pygls would open a popup each time.
+
+        A frame without JSON is answered here, since pygls reads it; other faults of the client's are only logged.
+        """
+        if source is JsonRpcException and isinstance(error, (ValueError, RecursionError)):
+            self.protocol.refuse_unreadable(error)
+            return
+        if isinstance(error, JsonRpcException) and not isinstance(error, JsonRpcInternalError):
+            log.warning("%s", error)
+            return
         log.error("error in %s", source, exc_info=error)
         kind = type(error).__name__
         self.report(f"handler {kind}", "error", f"{kind}: {error}")

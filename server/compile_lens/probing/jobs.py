@@ -174,7 +174,7 @@ async def _drain(job: Job) -> None:
 
 def _parse(line: bytes) -> Optional[Event]:
     try:
-        event = json.loads(line)
+        event = json.loads(line, parse_constant=lambda name: None)  # NaN is no JSON, and no number
     except ValueError:
         return None
     return cast("Event", event) if isinstance(event, dict) else None
