@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -50,6 +50,14 @@ def compile_statement(module: SourceModule, built: Construction, place: Range, a
     return insertion(behind, statement + newline)
 
 
+def arguments_text(module: SourceModule, arguments: Iterable[cst.Arg]) -> str:
+    """Arguments as they are written, on one line where they have no comments between them."""
+    return ", ".join(
+        module.tree.code_for_node(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=_NOTHING))
+        for argument in arguments
+    )
+
+
 def move_to_construction(
     module: SourceModule, interpreter: Interpreter, decorator: cst.CSTNode, locate: Locate, locale: str
 ) -> list[Fix]:
@@ -62,10 +70,7 @@ def move_to_construction(
     if not places or id(decorator) not in ranges:
         return []
     call = decorator.decorator
-    arguments = ", ".join(
-        module.tree.code_for_node(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=_NOTHING))
-        for argument in (call.args if isinstance(call, cst.Call) else ())
-    )
+    arguments = arguments_text(module, call.args if isinstance(call, cst.Call) else ())
     line = ranges[id(decorator)]
     edits = [Edit(Range(Position(line.start.line, 0), Position(line.end.line + 1, 0)), "")]
     edits += [compile_statement(module, built, ranges[id(built.statement)], arguments) for built in places]

@@ -26,6 +26,7 @@ from .tolist import Tolist
 from .training_step import TrainingStep
 from .unresolved_region import UnresolvedRegion
 from .untraced_operator import UntracedOperator
+from .unused_result import UnusedResult
 from .value_formatting import ValueFormatting
 from .varying_argument import VaryingArgument
 
@@ -50,6 +51,7 @@ _CLASSES: tuple[type[Rule], ...] = (
     GrowingContainer,
     NumpyRandom,
     CompiledForward,
+    UnusedResult,
     NeverCompiled,
     UnresolvedRegion,
 )
