@@ -1,4 +1,4 @@
-"""The command line: ``run FILE::TARGET``, ``targets FILE``, ``facts FOLDER``."""
+"""The command line: ``run``, ``observe``, ``import-trace``, ``targets`` and ``facts``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Optional
 
 from .errors import UsageError
 from .protocol import events
@@ -60,6 +60,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--observe-only", action="store_true", help="breaks and recompiles only, no check, no timing")
     run.add_argument("--watch-stdin", action="store_true", help="cancel when standard input ends")
+    observe = commands.add_parser("observe", help="run a command and tell what torch.compile does in it")
+    observe.set_defaults(command=_observe)
+    _add_report_options(observe)
+    observe.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the traces and the report")
+    observe.add_argument("--log", type=Path, metavar="FILE", help="write the command's output there, and show a table")
+    observe.add_argument(
+        "--torch-logs",
+        action=argparse.BooleanOptionalAction,
+        help="switch torch's log of graph breaks on too (default: where the command's torch is older than 2.7)",
+    )
+    observe.add_argument("run", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command, as you run it")
+    imported = commands.add_parser("import-trace", help="tell of traces that a run wrote, here or elsewhere")
+    imported.set_defaults(command=_import_trace)
+    _add_report_options(imported)
+    imported.add_argument("trace", type=Path, metavar="DIR|LOG")
+    imported.add_argument("--root", type=Path, action="append", default=[], help="folder with the sources; repeatable")
     listing = commands.add_parser("targets", help="list the targets of a file as JSON, without importing it")
     listing.set_defaults(command=_targets)
     listing.add_argument("file", type=Path)
@@ -98,6 +114,55 @@ def _run(options: argparse.Namespace) -> int:
         sink=_write_line if options.json else terminal.Terminal(sys.stdout).show,
         watch_stdin=options.watch_stdin,
     )
+
+
+def _add_report_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="write events as JSON Lines")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file")
+
+
+def _observe(options: argparse.Namespace) -> int:
+    from .report import observed  # noqa: PLC0415
+    from .runs import observation  # noqa: PLC0415
+
+    command = options.run[1:] if options.run[:1] == ["--"] else options.run
+    live = options.log is not None and sys.stderr.isatty()
+    shown = observed.Table(sys.stderr) if live else observed.Lines(sys.stderr)
+    return observation.observe(
+        command,
+        _reported(_write_line if options.json else shown.show, options.html),
+        folder=options.output,
+        log=options.log,
+        torch_logs=options.torch_logs,
+        output=sys.stderr.fileno() if options.json else None,
+    )
+
+
+def _import_trace(options: argparse.Namespace) -> int:
+    from .report import observed  # noqa: PLC0415
+    from .runs import observation  # noqa: PLC0415
+
+    show = _write_line if options.json else observed.Lines(sys.stdout).show
+    return observation.import_trace(options.trace, _reported(show, options.html), options.root or [Path.cwd()])
+
+
+def _reported(show: Callable[[dict[str, Any]], None], html: Optional[Path]) -> Callable[[dict[str, Any]], None]:
+    """Show events, and write the page at the end: where it was asked for, and into the run's own folder."""
+    from .report import page  # noqa: PLC0415
+
+    def sink(event: dict[str, Any]) -> None:
+        if event["type"] == "done":
+            folder = Path(event["result"]["folder"])
+            paths = [html] if html else [folder / "report.html"] if (folder / "run.json").is_file() else []
+            for path in paths:
+                try:
+                    page.write(event["result"], path)
+                    event["result"]["page"] = str(path)
+                except OSError as error:
+                    event["result"]["notes"].append(f"{path} cannot be written: {error.strerror}")
+        show(event)
+
+    return sink
 
 
 def _targets(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The command ``compile-lens``: ``check``, ``rule``, ``probe``, ``server``."""
+"""The command ``compile-lens``: ``check``, ``rule``, ``probe``, ``observe``, ``import-trace``, ``server``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import Optional
 
 from . import __version__
 
+RUNS = {
+    "observe": "run a command and tell what torch.compile does in it: compile-lens observe -- python train.py",
+    "import-trace": "tell of the traces that a run wrote, here or elsewhere",
+}
 EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -19,6 +23,8 @@ def main(arguments: Optional[list[str]] = None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     if argv[:1] == ["probe"]:
         return probe(argv[1:])  # its options are the probe's own
+    if argv[:1] and argv[0] in RUNS:
+        return runs(argv)
     options = _parser().parse_args(argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -68,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
 
     commands.add_parser("probe", help="compile FILE::TARGET for real and measure the speed-up", add_help=False)
 
+    for name, what in RUNS.items():
+        commands.add_parser(name, help=what, add_help=False)
+
     server = commands.add_parser("server", help="start the language server on standard input and output")
     server.set_defaults(run=_server)
     return parser
@@ -110,6 +119,13 @@ def _server(options: argparse.Namespace) -> int:
 
     serve()
     return EXIT_CLEAN
+
+
+def runs(arguments: list[str]) -> int:
+    """``compile-lens observe ...`` and its like read traces, which needs no torch and so no other interpreter."""
+    from .probing.command import probe_folder  # noqa: PLC0415
+
+    os.execv(sys.executable, [sys.executable, str(probe_folder()), *arguments])
 
 
 def probe(arguments: list[str]) -> int:

@@ -30,7 +30,9 @@ ROOMS: dict[str, set[str]] = {
         *("observe", "check", "measure"),
     },
     "report": set(),
-    "cli": {"errors", "ascend", "protocol", "supervision", "targets", "work", "report"},
+    "trace": set(),
+    "runs": {"errors", "trace"},
+    "cli": {"errors", "ascend", "protocol", "supervision", "targets", "work", "report", "runs"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -136,6 +136,8 @@ def _sent_types() -> set[str]:
     """Types that the probe sends: the first argument of every ``send(...)`` and ``_relay(...)`` in its sources."""
     found: set[str] = set()
     for path in (ROOT / "compile_probe").rglob("*.py"):
+        if path.parent.name == "runs":
+            continue  # observed runs have events of their own
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
@@ -171,3 +173,36 @@ def test_exit_codes_and_version() -> None:
     assert f"`v` (schema, {events.VERSION})" in text
     assert f"{events.EXIT_UNMEASURED} could not measure, needs inputs" in text
     assert f"{events.EXIT_USAGE} usage" in text
+
+
+# --- observed runs ---
+
+
+def test_events_of_observed_runs() -> None:
+    source = (ROOT / "compile_probe/runs/observation.py").read_text(encoding="utf-8")
+    sent = set(re.findall(r'\.send\(\s*"(\w+)"', source))
+    assert set(rows(section("3. Observed runs"))) == sent
+
+
+def test_keys_of_observed_runs() -> None:
+    from compile_probe.runs.summary import Summary
+    from compile_probe.trace.facts import Break, Frame, Recompile, Skip
+    from compile_probe.trace.folder import Folder
+    from compile_probe.trace.record import Record
+    from compile_probe.trace.sources import Sources
+
+    text = section("3. Observed runs")
+    told = Summary(Record(), Sources([]))
+    frame = Frame("/a.py", 1, "f")
+    events = {
+        "break": told.a_break(Break("/a.py", 1, None, None, "", (), "resume", (frame,)), 1, []),
+        "recompile": told.a_recompile(Recompile("/a.py", 1, "f", ""), 1, [], []),
+        "skip": told.a_skip(Skip("/a.py", 1, "f", ""), 1),
+    }
+    for kind, event in events.items():
+        assert set(re.findall(r"`(\w+)`", rows(text)[kind].split("|")[0])) == set(event) - {
+            "traced_file",
+            "traced_line",
+        }
+    result = {*told.result(Folder(ROOT / "no-such-folder")), "command", "exit"}
+    assert result <= set(re.findall(r"`(\w+)`", text)), result - set(re.findall(r"`(\w+)`", text))

@@ -1,0 +1,5 @@
+import main
+
+
+def test_net():
+    main.run()
