@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-server test-probe test-npu test-extension test-e2e check vscode bench docs clean
+.PHONY: help setup run test test-server test-probe test-npu test-extension test-e2e check vscode bench soak docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,7 +17,7 @@ export npm_config_update_notifier = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 help:
-	@sed -n 's/^#  *//p' Makefile; echo "make check | vscode | bench | docs | test-server | test-probe | test-extension | test-e2e"
+	@sed -n 's/^#  *//p' Makefile; echo "make check | vscode | bench | soak | docs | test-server | test-probe | test-extension | test-e2e"
 
 # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -91,7 +91,10 @@ check: setup
 	@npm run check
 
 bench: $(STAMPS)/python
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+
+soak: $(STAMPS)/python
+	@$(BIN)/python -m benchmarks.soak
 
 docs: $(STAMPS)/python
 	@$(BIN)/python tools/write_rule_pages.py

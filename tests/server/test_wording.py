@@ -54,3 +54,35 @@ def test_why_there_is_no_number() -> None:
     assert wording.lens(result("recompiled", None), "ok", None, "en").startswith("compiled again and again: not timed")
     failed = {**result("faster", None), "check": "fail"}
     assert wording.lens(failed, "ok", None, "en").startswith("results differ from eager: no speed-up shown")
+
+
+UNOBSERVED: dict[str, Any] = {"target": "Net", "graphs": None, "breaks": [], "measurements": []}
+NEEDS = (
+    "Net needs the constructor arguments dim, heads, and nothing gives them. "
+    "Write beside the class: def get_init_inputs(): return [dim, heads]"
+)
+
+
+def test_a_probe_that_observed_nothing_counts_nothing_and_ends_its_sentence() -> None:
+    line = wording.lens(UNOBSERVED, "needs-inputs", NEEDS, "en")
+    assert line == "Net needs the constructor arguments dim, heads, and nothing gives them"
+    assert "breaks" not in wording.detail(UNOBSERVED, "needs-inputs", NEEDS, "en")
+    assert "图中断" not in wording.lens(UNOBSERVED, "needs-inputs", NEEDS, "zh-cn")
+    traced = {**UNOBSERVED, "graphs": 1}
+    assert wording.lens(traced, "timeout", "Timing took too long.", "en") == "Timing took too long, 0 breaks"
+    assert "graph breaks: 0" in wording.detail(traced, "timeout", None, "en")
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("torch.nn is missing", "torch.nn is missing"),
+        ("Version 2.13 is wrong. Take 2.7.", "Version 2.13 is wrong"),
+        ("Was it closed?\nMore.", "Was it closed"),
+        ("缺少输入。请添加。", "缺少输入"),
+        ("word " * 40, "word " * 21 + "word…"),
+        ("x" * 300, "x" * 110 + "…"),
+    ],
+)
+def test_first_sentence_is_whole(message: str, words: str) -> None:
+    assert wording.first_sentence(message) == words

@@ -50,6 +50,7 @@ class CompileLensServer(LanguageServer):
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
             protocol_cls=Protocol,
+            max_workers=1,  # pygls reads in it, one message after the other; more would start by chance
         )
         self.documents: dict[str, Document] = {}
         self.settings = Settings()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Optional
 
 Result = Mapping[str, Any]
+
+SENTENCE = 110
+"""Characters that a code lens shows of a sentence."""
 
 
 def best(result: Result) -> Optional[Mapping[str, Any]]:
@@ -54,12 +58,12 @@ def speed_up(measurement: Mapping[str, Any]) -> str:
 def lens(result: Result, status: str, message: Optional[str], locale: str) -> str:
     """One line: ``CPU: eager 1.92 ms, compiled 1.21 ms, 1.58x [1.51-1.66], inductor, 2 breaks, compile 4.1 s, ...``."""
     zh = locale.startswith("zh")
-    breaks = len(result.get("breaks") or ())
+    breaks = observed_breaks(result)
     broken = f"{breaks} 处图中断" if zh else f"{breaks} break{'' if breaks == 1 else 's'}"
     measurement = best(result) if status == "ok" else None
     if measurement is None:
         why = message or unmeasured(result, locale) or ("未实测" if zh else "not measured")
-        return f"{why.splitlines()[0][:90]}" + (f", {broken}" if result.get("breaks") is not None else "")
+        return first_sentence(why) + (f", {broken}" if breaks is not None else "")
     parts = [
         f"{device(result)}: eager {milliseconds(measurement.get('eager_ms'))}",
         f"{'编译后' if zh else 'compiled'} {milliseconds(measurement.get('ms'))}",
@@ -78,6 +82,22 @@ def lens(result: Result, status: str, message: Optional[str], locale: str) -> st
     if calls is not None:
         parts.append(f"{calls:,} 次调用后回本" if zh else f"repaid after {calls:,} calls")
     return ", ".join(parts)
+
+
+def observed_breaks(result: Result) -> Optional[int]:
+    """How many breaks were seen; ``None`` where the run ended before anything was traced."""
+    breaks = result.get("breaks")
+    return len(breaks) if breaks is not None and (breaks or result.get("graphs") is not None) else None
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a message without its full stop; one that is too long for a line ends at a word."""
+    line = text.strip().partition("\n")[0].strip()
+    end = re.search(r"[.!?](?=\s|$)|。", line)
+    sentence = line[: end.start()] if end is not None else line
+    if len(sentence) <= SENTENCE:
+        return sentence
+    return (sentence[:SENTENCE].rpartition(" ")[0] or sentence[:SENTENCE]) + "…"
 
 
 def failed_check(result: Result, locale: str) -> Optional[str]:
@@ -120,8 +140,9 @@ def detail(result: Optional[Result], status: str, message: Optional[str], locale
             lines.append(f"{m.get('variant')}: {m['note']}")
     if result.get("check"):
         lines.append(f"{'结果检查' if zh else 'check'}: {result['check']}")
-    if result.get("breaks") is not None:
-        lines.append(f"{'图中断' if zh else 'graph breaks'}: {len(result['breaks'])}")
+    breaks = observed_breaks(result)
+    if breaks is not None:
+        lines.append(f"{'图中断' if zh else 'graph breaks'}: {breaks}")
     if result.get("source"):
         lines.append(f"{'输入来自' if zh else 'inputs from'}: {result['source']}")
     if message:
