@@ -375,3 +375,87 @@ def parameter_rebound() -> str:
     net = Net()
     speed_up(net)
     return frames(lambda: net(X))
+
+
+def layers() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+
+@form(NOTHING, "`model = nn.Sequential(nn.Linear(...), nn.ReLU())`; `torch.compile(model)(x)`")
+def layers_wrapped() -> str:
+    fast = compile(layers())
+    return frames(lambda: fast(X))
+
+
+@form(NOTHING, "`model = nn.Sequential(nn.Linear(...), nn.ReLU())`; `model.compile()`; `model(x)`")
+def layers_in_place() -> str:
+    model = layers()
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`nn.Linear(...).compile()`")
+def layer_in_place() -> str:
+    model = nn.Linear(4, 4)
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`nn.TransformerEncoderLayer(...).compile()`")
+def encoder_in_place() -> str:
+    model = nn.TransformerEncoderLayer(4, 1)
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`nn.Sequential(Net(), Net()).compile()`, of modules with a `forward` of their own")
+def own_modules_in_place() -> str:
+    model = nn.Sequential(Net(), nn.ReLU(), Net())
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`class Own(nn.Sequential)` without a `forward`; `.compile()`")
+def inherited_forward_in_place() -> str:
+    class Own(nn.Sequential):
+        pass
+
+    model = Own(nn.Linear(4, 4), nn.ReLU())
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`class Own(nn.Linear)` with a `forward` of its own; `.compile()`")
+def overridden_forward_in_place() -> str:
+    class Own(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x) * 2
+
+    model = Own(4, 4)
+    model.compile(backend=backend)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`model.forward = torch.compile(model.forward)` of an `nn.Sequential` of layers")
+def layers_forward() -> str:
+    model = layers()
+    model.forward = compile(model.forward)
+    return frames(lambda: model(X))
+
+
+@form(NOTHING, "`torch.compile(layer.forward)` of an `nn.Linear`")
+def layer_forward() -> str:
+    fast = compile(nn.Linear(4, 4).forward)
+    return frames(lambda: fast(X))
+
+
+@form(NOTHING, "`torch.compile(torch.nn.functional.gelu)`, a function of torch")
+def function_of_torch() -> str:
+    fast = compile(torch.nn.functional.gelu)
+    return frames(lambda: fast(X))
+
+
+@form(NOTHING, "`torch.compile(torch.nn.functional.softmax)`, a function of torch in Python")
+def python_function_of_torch() -> str:
+    fast = compile(torch.nn.functional.softmax)
+    return frames(lambda: fast(X, -1))

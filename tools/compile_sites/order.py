@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from harness import Net, X, backend, compile, form, graphs
+from harness import Net, X, backend, compile, form, frames, graphs
 from torch import nn
 
 ORDER = "After compiling"
@@ -102,3 +104,33 @@ def forward_replaced_in_place_warm() -> str:
         net(X)
         net.forward = lambda x: x * 3
         return "new forward runs" if torch.equal(net(X), X * 3) else "OLD FORWARD RUNS"
+
+
+def distributed(build: Callable[[Any], Any]) -> str:
+    """Graphs of a data-parallel model in a group of one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group", rank=0, world_size=1)
+        try:
+            model = build(Net())
+            return f"{frames(lambda: model(X))}, first key {next(iter(model.state_dict()))}"
+        finally:
+            torch.distributed.destroy_process_group()
+
+
+@form(ORDER, "`torch.compile(DistributedDataParallel(net))`")
+def compiled_distributed() -> str:
+    return distributed(lambda net: compile(nn.parallel.DistributedDataParallel(net)))
+
+
+@form(ORDER, "`DistributedDataParallel(torch.compile(net))`")
+def distributed_compiled() -> str:
+    return distributed(lambda net: nn.parallel.DistributedDataParallel(compile(net)))
+
+
+@form(ORDER, "`net.compile()`; `DistributedDataParallel(net)`")
+def distributed_in_place() -> str:
+    def build(net: Any) -> Any:
+        net.compile(backend=backend)
+        return nn.parallel.DistributedDataParallel(net)
+
+    return distributed(build)

@@ -10,6 +10,7 @@ from ..semantics.code import dotted_name
 from ..semantics.interpreter import Interpreter
 from ..semantics.modules import Construction, SourceModule
 from ..semantics.values import Class
+from ..semantics.wrappers import runs_code_of_torch
 from ..text.source import Position, Range
 from .edit import Edit, Fix, insertion
 from .guard import Locate
@@ -114,8 +115,9 @@ def wrap_offers(module: SourceModule, interpreter: Interpreter, locate: Locate, 
     wrap = _title(locale, "Wrap with torch.compile", "用 torch.compile 包装")
     for construction in built:
         place, value = ranges[id(construction.statement)], ranges[id(construction.value)]
-        edit = compile_statement(module, construction, place)
-        offers.append((place, Fix(f"{wrap}: `{construction.name}.compile()`", (edit,), kind="rewrite")))
+        if not runs_code_of_torch(construction.instance):  # Dynamo would skip all of it
+            edit = compile_statement(module, construction, place)
+            offers.append((place, Fix(f"{wrap}: `{construction.name}.compile()`", (edit,), kind="rewrite")))
         edits = (
             *imports,
             insertion(value.start, f"{torch}.compile("),

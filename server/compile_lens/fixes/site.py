@@ -9,7 +9,7 @@ import libcst as cst
 from ..semantics.code import dotted_name
 from ..semantics.flow import flow_of
 from ..semantics.modules import SourceModule
-from ..semantics.wrappers import Wrapper, compiled_argument
+from ..semantics.wrappers import Wrapper, compiled_argument, runs_code_of_torch
 from .compile_site import arguments_text
 from .edit import Edit, Fix, insertion
 from .guard import Locate
@@ -28,6 +28,8 @@ def in_place(module: SourceModule, wrapper: Wrapper, locate: Locate, locale: str
     call, target = wrapper.call, wrapper.target
     if statement is None or target is None or not _is_plain(module, wrapper):
         return []
+    if any(map(runs_code_of_torch, wrapper.original)):
+        return []  # would compile nothing
     code = module.tree.code_for_node
     arguments = arguments_text(module, [a for a in call.args if a.value is not target])
     lines = [f"{code(target)}.compile({arguments})"]

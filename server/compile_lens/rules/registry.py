@@ -10,10 +10,13 @@ from .context_manager import ContextManager
 from .data_dependent_branch import DataDependentBranch
 from .data_dependent_operator import DataDependentOperator
 from .dynamic_shape import DynamicShape
+from .eager_copy import EagerCopy
+from .eager_method import EagerMethod
 from .explicit_break import ExplicitBreak
 from .growing_container import GrowingContainer
 from .host_call import HostCall
 from .host_output import HostOutput
+from .layer_in_place import LayerInPlace
 from .module_counter import ModuleCounter
 from .never_compiled import NeverCompiled
 from .numpy_random import NumpyRandom
@@ -52,6 +55,9 @@ _CLASSES: tuple[type[Rule], ...] = (
     NumpyRandom,
     CompiledForward,
     UnusedResult,
+    EagerMethod,
+    EagerCopy,
+    LayerInPlace,
     NeverCompiled,
     UnresolvedRegion,
 )

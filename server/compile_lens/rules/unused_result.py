@@ -12,7 +12,7 @@ from ..fixes.site import assign_back, call_compiled, in_place
 from ..semantics.code import dotted_name
 from ..semantics.flow import Flow, flow_of
 from ..semantics.uses import Use, in_function
-from ..semantics.wrappers import BOOKKEEPING, Wrapper, in_raises, uses_of_original, wrappers_of
+from ..semantics.wrappers import BOOKKEEPING, Wrapper, in_raises, runs_code_of_torch, uses_of_original, wrappers_of
 from .rule import Context, Example, FileView, Hit, Place, Rule, Text
 
 _HEAD = """
@@ -227,21 +227,15 @@ def run(x):
             return []
         flow = flow_of(module)
         calls = [use.call for use in eager_calls(flow, wrapper) if use.call is not None]
-        kept = [] if wrapper.is_module else assign_back(module, wrapper, place.locate, locale, bool(calls))
-        fixes = [] if wrapper.is_function else in_place(module, wrapper, place.locate, locale, not kept)
-        if kept and not calls and not wrapper.is_function:
-            kept = []  # nobody would call the name here
-        if wrapper.is_module:
-            kept = assign_back(module, wrapper, place.locate, locale, False) if calls else []
+        fixes = [] if wrapper.is_function else in_place(module, wrapper, place.locate, locale, wrapper.is_module)
         name = next((use.name for use in wrapper.uses if use.kind == "bound"), "")
-        here = [
-            c
-            for c in calls
-            if flow.place(c) is flow.place(wrapper.call) and dotted_name(c.func) == dotted_name(wrapper.target)
-        ]
-        if name and name != dotted_name(wrapper.target):
-            kept = call_compiled(module, name, here, place.locate, locale, wrapper.is_function)
-        return [*kept, *fixes] if kept and kept[0].preferred else [*fixes, *kept]
+        target = dotted_name(wrapper.target)
+        if name and name != target:
+            here = [c for c in calls if flow.place(c) is flow.place(wrapper.call) and dotted_name(c.func) == target]
+            fixes += call_compiled(module, name, here, place.locate, locale, not fixes)
+        elif not name and (calls or not fixes):
+            fixes += assign_back(module, wrapper, place.locate, locale, not wrapper.is_module or not fixes)
+        return sorted(fixes, key=lambda fix: not fix.preferred)
 
 
 _ALL_NAMES = frozenset({"locals", "vars", "globals", "eval", "exec"})
@@ -338,8 +332,8 @@ def _reason(wrapper: Wrapper, target: str, bound: list[Use], shadowed: str, call
 
 
 def _remedy(wrapper: Wrapper, target: str) -> Text:
-    if wrapper.is_function:
-        return Text("call what `torch.compile` returns", "请调用 `torch.compile` 的返回值")
+    if wrapper.is_function or any(map(runs_code_of_torch, wrapper.original)):
+        return Text("use what `torch.compile` returns", "请使用 `torch.compile` 的返回值")
     return Text(
         f"use what it returns, or compile in place: `{target}.compile()`",
         f"请使用其返回值，或原地编译：`{target}.compile()`",

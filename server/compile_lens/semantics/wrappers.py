@@ -12,7 +12,7 @@ from .code import dotted_name
 from .flow import Flow, Read, flow_of
 from .modules import CompileSite, SourceModule
 from .uses import Use, runs_before, uses, uses_of_definition
-from .values import Class, Function, Instance, Partial, Value, options
+from .values import Class, External, Function, Instance, Partial, Sequence, Value, options
 
 BOOKKEEPING = frozenset(
     """to eval train cuda cpu xpu npu half float double bfloat16 type requires_grad_ share_memory apply to_empty
@@ -59,6 +59,32 @@ class Wrapper:
         """The analysed classes of it; empty as soon as one alternative is something else."""
         found = [value.cls for value in self.original if isinstance(value, Instance) and isinstance(value.cls, Class)]
         return found if len(found) == len(self.original) else []
+
+
+def runs_code_of_torch(value: Value) -> bool:
+    """Does calling a module run a ``forward`` that torch defines, so that nothing of it is compiled in place?
+
+    Dynamo skips frames of torch's own files; the wrapper of ``torch.compile(model)`` gets around that (2.5.1 to 2.13),
+    ``model.compile()`` does not.
+    """
+    if not isinstance(value, Instance):
+        return False
+    if isinstance(value.cls, External):
+        return value.is_module and value.external_class.startswith("torch.nn.")
+    if not isinstance(value.cls, Class) or value.cls.find("forward") is not None or "forward" in value.attributes:
+        return False
+    bases = value.cls.external_bases
+    return bool(bases) and all(name.startswith("torch.nn.") and name != "torch.nn.Module" for name in bases)
+
+
+def holds_only_layers(value: Value) -> bool:
+    """Is it one of torch's layers or a container of nothing else, as far as that is known?"""
+    if not runs_code_of_torch(value) or not isinstance(value, Instance):
+        return False
+    items = value.attributes.get("_items")
+    if items is None:
+        return not value.external_class.endswith(("Sequential", "DataParallel")) and isinstance(value.cls, External)
+    return isinstance(items, Sequence) and items.items is not None and all(map(holds_only_layers, items.items))
 
 
 _KNOWN: WeakKeyDictionary[SourceModule, tuple[int, list[Wrapper]]] = WeakKeyDictionary()

@@ -1,0 +1,181 @@
+"""The compile site itself: what is found, where nothing may be said, and what the fixes write."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from compile_lens.findings.finding import Finding
+from compile_lens.findings.scan import Options, scan
+from compile_lens.fixes.edit import apply
+from compile_lens.text.source import Source
+
+HEAD = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.lin(x)
+
+    def embed(self, x):
+        return self(x) + 1
+
+    def size(self):
+        return 4
+
+
+def f(x):
+    return x * 2
+
+
+x = torch.ones(2, 4)
+"""
+
+
+def findings(text: str, code: str = "CL4") -> list[Finding]:
+    ast.parse(HEAD + text)
+    analysis = scan(Source("m.py", HEAD + text), Options(select=(code,)))
+    assert analysis.error is None, analysis.error
+    return list(analysis.findings)
+
+
+def codes(text: str) -> list[str]:
+    return [finding.code for finding in findings(text)]
+
+
+def fixed(text: str, number: int = 0) -> str:
+    (finding,) = findings(text)
+    source = Source("m.py", HEAD + text)
+    fix = [fix for fix in finding.fixes if fix.kind != "suppress"][number]
+    edits = [(source.offset(e.range.start), source.offset(e.range.end), e.text) for e in fix.edits]
+    result = apply(source.text, edits)
+    assert result is not None
+    ast.parse(result)
+    return result[len(HEAD) :] if result.startswith(HEAD) else result
+
+
+DROPPED = {
+    "statement": "net = Net()\ntorch.compile(net)\nnet(x)\n",
+    "statement of unknown": "from m import build\nmodel = build()\ntorch.compile(model, mode='max-autotune')\nmodel(x)\n",
+    "bound, original called": "net = Net()\nfast = torch.compile(net)\nnet(x)\n",
+    "bound in a function": "def main(net):\n    fast = torch.compile(net)\n    return net(x)\n",
+    "never used in a function": "def main(net):\n    net = torch.compile(net)\n",
+    "only moved": "def main(net):\n    fast = torch.compile(net)\n    fast.to('cpu')\n    fast.eval()\n    return net(x)\n",
+    "moved and dropped": "net = Net()\ntorch.compile(net).to('cpu')\nnet(x)\n",
+    "loop": "def main(net):\n    for block in net.blocks:\n        block = torch.compile(block)\n",
+    "loop at the top": "net = Net()\nfor block in net.children():\n    block = torch.compile(block, dynamic=True)\nnet(x)\n",
+    "loop with names": "for name, child in Net().named_children():\n    child = torch.compile(child)\n",
+    "self": "class Own(Net):\n    def fast(self):\n        self = torch.compile(self)\n",
+    "overwritten": "def main(net):\n    fast = torch.compile(net)\n    fast = net\n    return fast(x)\n",
+    "alias": "from torch import compile as tc\nnet = Net()\ntc(net)\nnet(x)\n",
+    "partial": "from functools import partial\nspeed = partial(torch.compile, mode='default')\nnet = Net()\nspeed(net)\nnet(x)\n",
+    "attribute": "class T:\n    def __init__(self, net):\n        self.net = net\n        torch.compile(self.net)\n\n"
+    "    def run(self, x):\n        return self.net(x)\n",
+    "unread attribute": "class T:\n    def __init__(self, net):\n        self.net = net\n"
+    "        self.fast = torch.compile(self.net)\n\n    def run(self, x):\n        return self.net(x)\n",
+    "function": "fast = torch.compile(f)\nf(x)\n",
+    "condition": "net = Net()\nif x.shape[0] > 1:\n    torch.compile(net)\nnet(x)\n",
+    "main guard": "def main():\n    net = Net()\n    torch.compile(net)\n    net(x)\n\nif __name__ == '__main__':\n    main()\n",
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_an_unused_result_is_found(name: str) -> None:
+    assert codes(DROPPED[name]) == ["CL402"]
+
+
+USED = {
+    "rebound": "net = Net()\nnet = torch.compile(net)\nnet(x)\n",
+    "rebound for others": "net = Net()\nnet = torch.compile(net)\n",
+    "exported": "fast = torch.compile(f)\n",
+    "conditional": "import sys\nnet = Net()\nif sys.argv:\n    net = torch.compile(net)\nnet(x)\n",
+    "ternary": "import sys\nnet = Net()\nstep = torch.compile(net) if sys.argv else net\nstep(x)\n",
+    "returned": "def build(net):\n    return torch.compile(net)\n",
+    "returned later": "def build(net):\n    net = torch.compile(net)\n    net.eval()\n    return net\n",
+    "returned in a tuple": "def build(net):\n    fast = torch.compile(net)\n    return net, fast\n",
+    "handed on": "def main(net, trainer):\n    fast = torch.compile(net)\n    trainer.fit(fast)\n    net(x)\n",
+    "stored": "class T:\n    def __init__(self, net):\n        self.net = torch.compile(net)\n",
+    "stored and read": "class T:\n    def __init__(self, net):\n        self.net = net\n"
+    "        self.fast = torch.compile(net)\n\n    def run(self, x):\n        return self.fast(x), self.net(x)\n",
+    "in a list": "def main(nets):\n    fast = [torch.compile(net) for net in nets]\n    return fast\n",
+    "element": "def main(net):\n    for i, b in enumerate(net.blocks):\n        net.blocks[i] = torch.compile(b)\n",
+    "set": "def main(net):\n    for n, b in net.named_children():\n        setattr(net, n, torch.compile(b))\n",
+    "registered": "def main(net):\n    for n, b in net.named_children():\n"
+    "        b = torch.compile(b)\n        net.register_module(n, b)\n",
+    "loop variable called": "def main(nets):\n    for net in nets:\n        net = torch.compile(net)\n        net(x)\n",
+    "called at once": "net = Net()\ntorch.compile(net)(x)\nnet(x)\n",
+    "alias called": "net = Net()\nfast = torch.compile(net)\nstep = fast\nstep(x)\nnet(x)\n",
+    "closure": "def main(net):\n    fast = torch.compile(net)\n\n    def step(x):\n        return fast(x)\n\n    return step\n",
+    "global": "fast = None\n\ndef setup(net):\n    global fast\n    fast = torch.compile(net)\n",
+    "forward of a module": "net = Net()\nnet.forward = torch.compile(net.forward)\nnet(x)\n",
+    "walrus": "net = Net()\nif (fast := torch.compile(net)) is not None:\n    fast(x)\n",
+    "both": "net = Net()\nfast = torch.compile(net)\nassert torch.equal(net(x), fast(x))\n",
+    "raises": "import pytest\nwith pytest.raises(RuntimeError):\n    torch.compile(f, mode='x', options={})\n",
+    "locals": "def main(net):\n    fast = torch.compile(net)\n    return locals()\n",
+    "decorator": "@torch.compile\ndef g(x):\n    return f(x)\n",
+    "try": "def main(net):\n    try:\n        net = torch.compile(net)\n    except Exception:\n        pass\n    return net(x)\n",
+    "dict": "def main(net):\n    models = {'a': torch.compile(net)}\n    return models\n",
+    "attribute of another": "def main(pipe):\n    pipe.unet = torch.compile(pipe.unet)\n    return pipe(x)\n",
+    "yielded": "def main(nets):\n    for net in nets:\n        net = torch.compile(net)\n        yield net\n",
+    "generator": "def main(nets):\n    yield from (torch.compile(net) for net in nets)\n",
+    "other compile": "import re\nre.compile('x')\n",
+    "in place": "net = Net()\nnet.compile()\nnet(x)\n",
+    "loop in place": "for block in Net().children():\n    block.compile\n",
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_used_result_is_left_alone(name: str) -> None:
+    assert codes(USED[name]) == []
+
+
+def test_fixes_of_an_unused_result() -> None:
+    assert fixed(DROPPED["statement"]) == "net = Net()\nnet.compile()\nnet(x)\n"
+    assert fixed(DROPPED["statement"], 1) == "net = Net()\nnet = torch.compile(net)\nnet(x)\n"
+    assert "model = torch.compile(model, mode='max-autotune')\n" in fixed(DROPPED["statement of unknown"])
+    assert fixed(DROPPED["bound, original called"]) == "net = Net()\nnet.compile()\nnet(x)\n"
+    assert fixed(DROPPED["bound, original called"], 1) == "net = Net()\nfast = torch.compile(net)\nfast(x)\n"
+    assert "    block.compile(dynamic=True)\n" in fixed(DROPPED["loop at the top"])
+    assert "    child.compile()\n" in fixed(DROPPED["loop with names"])
+    assert "        self.compile()\n" in fixed(DROPPED["self"])
+    assert fixed(DROPPED["function"]) == "fast = torch.compile(f)\nfast(x)\n"
+    assert "net = tc(net)\n" in fixed(DROPPED["alias"])
+    layers = "net = nn.Sequential(nn.Linear(4, 4))\ntorch.compile(net)\nnet(x)\n"
+    assert "net = torch.compile(net)\nnet(x)\n" in fixed(layers)
+
+
+METHODS = {
+    "method": ("net = torch.compile(Net())\nnet.embed(x)\n", ["CL403"]),
+    "forward in place": ("net = Net()\nnet.compile()\nnet.forward(x)\n", ["CL403"]),
+    "forward of a wrapper": ("net = torch.compile(Net())\nnet.forward(x)\n", []),
+    "method in place": ("net = Net()\nnet.compile()\nnet.embed(x)\n", []),
+    "method that runs nothing": ("net = torch.compile(Net())\nnet(x)\nnet.size()\n", []),
+    "forward before": ("net = Net()\nnet.forward(x)\nnet.compile()\nnet(x)\n", []),
+    "compiled method": ("net = Net()\nnet.embed = torch.compile(net.embed)\nnet.embed(x)\n", []),
+    "copy": ("import copy\nnet = Net()\nnet.compile()\nema = copy.deepcopy(net)\nema(x)\n", ["CL404"]),
+    "copy compiled": ("import copy\nnet = Net()\nnet.compile()\nema = copy.deepcopy(net)\nema.compile()\nema(x)\n", []),
+    "copy before": ("import copy\nnet = Net()\nema = copy.deepcopy(net)\nnet.compile()\nema(x)\n", []),
+    "copy of a wrapper": ("import copy\nnet = torch.compile(Net())\nema = copy.deepcopy(net)\nema(x)\n", []),
+    "layers": ("net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())\nnet.compile()\nnet(x)\n", ["CL405"]),
+    "container of own": ("net = nn.Sequential(Net(), Net())\nnet.compile()\nnet(x)\n", ["CL405"]),
+    "layers wrapped": ("net = torch.compile(nn.Sequential(nn.Linear(4, 4)))\nnet(x)\n", []),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_calls_that_go_past_what_was_compiled(name: str) -> None:
+    text, expected = METHODS[name]
+    assert codes(text) == expected
+
+
+def test_fixes_of_such_calls() -> None:
+    assert "net = Net()\nnet.compile()\nnet.embed(x)\n" in fixed(METHODS["method"][0])
+    assert "net.compile()\nnet(x)\n" in fixed(METHODS["forward in place"][0])
+    assert "ema = copy.deepcopy(net)\nema.compile()\nema(x)\n" in fixed(METHODS["copy"][0])
+    assert "net = torch.compile(net)\nnet(x)\n" in fixed(METHODS["layers"][0])
