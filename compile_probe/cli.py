@@ -1,4 +1,4 @@
-"""The command line: ``run``, ``observe``, ``import-trace``, ``targets`` and ``facts``."""
+"""The command line: ``run``, ``observe``, ``import-trace``, ``targets``, and those of ``commands``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from .commands import add_commands, add_environment, load_environment
 from .errors import UsageError
 from .protocol import events
 from .protocol.job import Job
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         help="seconds of timing for a variant and size (%(default)s)",
     )
     run.add_argument("--observe-only", action="store_true", help="breaks and recompiles only, no check, no timing")
+    add_environment(run)
     run.add_argument("--watch-stdin", action="store_true", help="cancel when standard input ends")
     observe = commands.add_parser("observe", help="run a command and tell what torch.compile does in it")
     observe.set_defaults(command=_observe)
@@ -79,9 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("targets", help="list the targets of a file as JSON, without importing it")
     listing.set_defaults(command=_targets)
     listing.add_argument("file", type=Path)
-    facts = commands.add_parser("facts", help="tell what the torch_npu of a site-packages folder has, as JSON")
-    facts.set_defaults(command=_facts)
-    facts.add_argument("folder", type=Path)
+    add_commands(commands)
     return parser
 
 
@@ -97,6 +97,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(f"There is no file {file}.")
     if os.name != "posix":
         raise UsageError("The probe runs on Linux and macOS.", remedy="On Windows use WSL.")
+    load_environment(options)
     job = Job(
         file=str(path),
         target=name,
@@ -168,14 +169,6 @@ def _reported(show: Callable[[dict[str, Any]], None], html: Optional[Path]) -> C
 def _targets(options: argparse.Namespace) -> int:
     print(json.dumps([asdict(target) for target in targets(options.file)]))
     return 0
-
-
-def _facts(options: argparse.Namespace) -> int:
-    from .ascend import facts, wheel  # noqa: PLC0415  (a run needs none of it)
-
-    found = wheel.find(options.folder)
-    print(json.dumps(facts.as_json(facts.facts_of(found)) if found is not None else None))
-    return 0 if found is not None else events.EXIT_UNMEASURED
 
 
 def _write_line(event: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The environment that the workers of a probe start with, on an Ascend host: CANN's variables, and a torch that imports."""
+"""What the workers of a probe start with on an Ascend host: CANN's variables, and a torch that can be imported."""
 
 from __future__ import annotations
 

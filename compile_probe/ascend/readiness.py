@@ -95,14 +95,20 @@ def assess(environ: Mapping[str, str], root: Path = Path("/"), deadline: float =
     missing = _LIBRARY.search(tried.get("message", ""))
     if missing and not tried.get("imported"):
         return _library_missing(values, missing[1], toolkit)
-    if tried.get("imported") and not (tried.get("available") and tried.get("count")):
-        return _nothing_there(values, seen, tried)
-    if seen.forbidden and not tried.get("allocated"):
-        return _forbidden(values, seen, root)
-    if not tried.get("allocated"):
-        message = tried.get("message") or "it ended without a word"
-        return Readiness("broken", {**values, "message": f"{message.rstrip('.')}."})
-    return _ready(values, seen, tried)
+    return judge(values, seen, tried, root)
+
+
+def judge(values: dict[str, Any], seen: cards.Cards, tried: dict[str, Any], root: Path) -> Readiness:
+    """The state once CANN's libraries are found: from the cards and from what the child could do."""
+    if tried.get("allocated"):
+        return _ready(values, seen, tried)
+    if seen.forbidden:
+        files = ", ".join(seen.forbidden)
+        return Readiness("no-permission", {**values, "files": files, "group": _group(root, seen.forbidden[0])})
+    if tried.get("imported") and not tried.get("count") and not seen.usable:
+        return _nothing_there(values, seen)
+    message = tried.get("message") or "there are /dev/davinci* files, and torch.npu.is_available() is False"
+    return Readiness("broken", {**values, "message": f"{message.rstrip('.')}."})
 
 
 def explain(message: str, environ: Mapping[str, str], root: Path = Path("/")) -> str:
@@ -140,7 +146,7 @@ def _try(environ: Mapping[str, str], deadline: float) -> Optional[dict[str, Any]
         )
     except subprocess.TimeoutExpired:
         return None
-    for line in reversed(ended.stdout.decode("utf-8", "replace").splitlines()):
+    for line in reversed(ended.stdout.decode("utf-8", "replace").split("\n")):  # splitlines would split at the mark
         if line.startswith("\x1e"):
             with suppress(ValueError):
                 return json.loads(line[1:])
@@ -160,24 +166,12 @@ def _library_missing(values: dict[str, Any], library: str, toolkit: Optional[can
     )
 
 
-def _nothing_there(values: dict[str, Any], seen: cards.Cards, tried: dict[str, Any]) -> Readiness:
-    if seen.forbidden:
-        return _forbidden(values, seen, None)
-    if seen.usable:
-        message = tried.get("message") or "/dev/davinci* are there, and torch.npu.is_available() is False"
-        return Readiness("broken", {**values, "message": f"{message.rstrip('.')}."})
+def _nothing_there(values: dict[str, Any], seen: cards.Cards) -> Readiness:
     hidden = ""
     if seen.present and seen.visible is not None:
         shown = ",".join(map(str, seen.visible)) or "''"
         hidden = f"({cards.VISIBLE}={shown}: {len(seen.present)} -> 0)"
     return Readiness("no-device", {**values, "hidden": hidden})
-
-
-def _forbidden(values: dict[str, Any], seen: cards.Cards, root: Optional[Path]) -> Readiness:
-    return Readiness(
-        "no-permission",
-        {**values, "files": ", ".join(seen.forbidden), "group": _group(root or Path("/"), seen.forbidden[0])},
-    )
 
 
 def _group(root: Path, device: str) -> str:

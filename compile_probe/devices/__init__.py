@@ -6,6 +6,7 @@ from ..errors import UnavailableError
 from .cpu import Cpu
 from .cuda import Cuda
 from .npu import Npu
+from .occupancy import choose_index
 from .protocol import Device
 
 ORDER: tuple[type[Device], ...] = (Npu, Cuda, Cpu)
@@ -21,13 +22,14 @@ def choose(name: str) -> Device:
     """
     kind, _, index = name.partition(":")
     if kind == "auto":
-        return next(device for device in (cls("0") for cls in ORDER) if device.reason_unusable() is None)
+        usable = next(cls for cls in ORDER if cls("0").reason_unusable() is None)
+        return usable(choose_index(usable.kind, ""))
     for cls in ORDER:
         if cls.kind == kind:
             device = cls(index or "0")
             reason = device.reason_unusable()
             if reason is not None:
                 raise UnavailableError(f"The device {name} cannot be used: {reason}", remedy="Choose another --device.")
-            return device
+            return cls(choose_index(kind, index))
     kinds = ", ".join(cls.kind for cls in ORDER)
     raise UnavailableError(f"There is no device {name!r}.", remedy=f"Known are auto, {kinds}.")

@@ -59,10 +59,11 @@ def text(state: Readiness, report: dict[str, Any], locale: str) -> str:
     if npu is not None:
         modes = (f"{mode} ({word('deprecated')})" if mode in npu["deprecated_modes"] else mode for mode in npu["modes"])
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(npu["operators"].items()))
+        converted = npu["converters"].get("converts", 0)
         lines += [
             f"{word('backends')}: {', '.join(npu['backends']) or word('none')}",
             f"{word('modes')}: {', '.join(modes) or word('none')}",
-            f"{word('operators')}: {counts or word('none')}; torchair: {npu['converters'].get('converts', 0)} {word('convert')}",
+            f"{word('operators')}: {counts or word('none')}; torchair: {converted} {word('convert')}",
             *npu["missing"],
         ]
     if report["variables"]:

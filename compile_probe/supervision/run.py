@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from ..ascend import readiness
 from ..host import processes
 from ..protocol import events
 from ..protocol.job import MARKER, Job
@@ -64,7 +65,7 @@ def run(
     processes.adopt_orphans()
     try:
         shared = Run(folder, marker, Limits.of(timeout), guardian.pid)
-        outcome = _run(job, [] if observe_only else variants, shared, cancel, stream)
+        outcome = _explained(_run(job, [] if observe_only else variants, shared, cancel, stream))
     except Exception as error:  # a fault of ours: the reader still gets its one ``done``
         traceback.print_exc()
         outcome = Outcome("error", message=f"The probe itself failed: {type(error).__name__}: {error}.")
@@ -76,6 +77,12 @@ def run(
     if outcome.kind == "UnavailableError":
         return events.EXIT_UNMEASURED
     return events.EXIT_CODES.get(outcome.status, 1)
+
+
+def _explained(outcome: Outcome) -> Outcome:
+    """An outcome that came of CANN's libraries being out of reach says so, whoever imported torch_npu."""
+    reason = readiness.explain(outcome.message, os.environ)
+    return replace(outcome, message=f"{outcome.message} {reason}") if reason else outcome
 
 
 def _run(job: Job, variants: Sequence[str], shared: Run, cancel: Cancellation, stream: Stream) -> Outcome:

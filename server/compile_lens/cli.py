@@ -15,14 +15,19 @@ RUNS = {
     "observe": "run a command and tell what torch.compile does in it: compile-lens observe -- python train.py",
     "import-trace": "tell of the traces that a run wrote, here or elsewhere",
 }
+HERE = {
+    "probe": "compile FILE::TARGET for real and measure the speed-up",
+    "doctor": "tell whether this host is ready to probe (Ascend NPU and its CANN, compilers), and what a report needs",
+}
+"""Commands of the probe that run in the user's interpreter, since they are about its packages."""
 EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Optional[list[str]] = None) -> int:
     """Run one command; its exit code."""
     argv = sys.argv[1:] if arguments is None else arguments
-    if argv[:1] == ["probe"]:
-        return probe(argv[1:])  # its options are the probe's own
+    if argv[:1] and argv[0] in HERE:
+        return probe(argv)  # its options are the probe's own
     if argv[:1] and argv[0] in RUNS:
         return runs(argv)
     options = _parser().parse_args(argv)
@@ -72,9 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     rule.add_argument("rule", nargs="?", metavar="CODE")
     rule.set_defaults(run=_rule)
 
-    commands.add_parser("probe", help="compile FILE::TARGET for real and measure the speed-up", add_help=False)
-
-    for name, what in RUNS.items():
+    for name, what in {**HERE, **RUNS}.items():
         commands.add_parser(name, help=what, add_help=False)
 
     server = commands.add_parser("server", help="start the language server on standard input and output")
@@ -129,14 +132,14 @@ def runs(arguments: list[str]) -> int:
 
 
 def probe(arguments: list[str]) -> int:
-    """``compile-lens probe ...`` is ``python -m compile_probe run ...`` in the user's interpreter."""
+    """``compile-lens probe ...`` is ``python -m compile_probe run ...`` in the user's interpreter; so are its like."""
     from .probing.command import interpreter_for_terminal, probe_command  # noqa: PLC0415
 
-    interpreter, rest, problem = interpreter_for_terminal(arguments)
+    interpreter, rest, problem = interpreter_for_terminal(arguments[1:])
     if problem:
         print(f"compile-lens: {problem}", file=sys.stderr)
         return EXIT_ERROR
-    command = probe_command(interpreter, rest)
+    command = probe_command(interpreter, rest, "run" if arguments[0] == "probe" else arguments[0])
     os.execv(command[0], command)
 
 

@@ -160,6 +160,8 @@ async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
         ls.settings.timeout_s,
         ls.settings.budget_s,
         cwd or str(Path(document.path).parent),
+        ls.settings.setup_script,
+        ls.settings.env_file,
     )
 
     def listener(event: Event) -> None:

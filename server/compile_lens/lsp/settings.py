@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional, cast
@@ -29,6 +30,8 @@ class Settings:
     device: str = "auto"
     timeout_s: float = 120.0
     budget_s: float = 5.0
+    setup_script: str = ""
+    env_file: str = ""
 
 
 class _Reader:
@@ -63,6 +66,10 @@ class _Reader:
             self.problems.append(f"compileLens.{key}: {value!r} is no time above 0; using {default!r}")
             return default
         return value
+
+    def path(self, key: str) -> str:
+        """A path; ``~`` is the user's home. What is relative is so to the folder that the probe runs in."""
+        return os.path.expanduser(self.get(key, str, ""))  # noqa: PTH111  (an empty one stays empty)
 
     def version(self, key: str) -> str:
         value = self.get(key, str, "")
@@ -110,5 +117,7 @@ def read_settings(values: Optional[Mapping[str, Any]]) -> tuple[Settings, list[s
         device=reader.get("probe.device", str, "auto"),
         timeout_s=reader.seconds("probe.timeoutSeconds", 120.0),
         budget_s=reader.seconds("probe.budgetSeconds", 5.0),
+        setup_script=reader.path("probe.setupScript"),
+        env_file=reader.path("probe.envFile"),
     )
     return settings, reader.problems

@@ -21,9 +21,9 @@ def probe_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def probe_command(interpreter: list[str], arguments: list[str]) -> list[str]:
-    """The command that runs a probe with the user's interpreter."""
-    return [*interpreter, str(probe_folder()), "run", *arguments]
+def probe_command(interpreter: list[str], arguments: list[str], command: str = "run") -> list[str]:
+    """The command line that runs a probe, or another ``command`` of it, with the user's interpreter."""
+    return [*interpreter, str(probe_folder()), command, *arguments]
 
 
 def interpreter_for_terminal(arguments: list[str]) -> tuple[list[str], list[str], str]:

@@ -31,10 +31,16 @@ class JobRequest:
     timeout_s: float = 120.0
     budget_s: float = 5.0
     cwd: Optional[str] = None
+    setup_script: str = ""
+    env_file: str = ""
 
     def command(self) -> list[str]:
         arguments = [f"{self.path}::{self.target}", "--json", "--watch-stdin", "--device", self.device]
         arguments += ["--timeout", str(self.timeout_s), "--budget", str(self.budget_s)]
+        if self.setup_script:
+            arguments += ["--setup-script", self.setup_script]
+        if self.env_file:
+            arguments += ["--env-file", self.env_file]
         for backend in self.backends:
             arguments += ["--backend", backend]
         return probe_command(list(self.interpreter), arguments)
