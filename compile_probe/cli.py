@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     observe.set_defaults(command=_observe)
     _add_report_options(observe)
     observe.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the traces and the report")
+    observe.add_argument("--quiet", action="store_true", help="the command's output goes into the run's folder")
     observe.add_argument("--log", type=Path, metavar="FILE", help="write the command's output there, and show a table")
     observe.add_argument(
         "--torch-logs",
@@ -134,6 +135,7 @@ def _observe(options: argparse.Namespace) -> int:
         _reported(_write_line if options.json else shown.show, options.html),
         folder=options.output,
         log=options.log,
+        quiet=options.quiet,
         torch_logs=options.torch_logs,
         output=sys.stderr.fileno() if options.json else None,
     )

@@ -30,6 +30,7 @@ Sink = Callable[[dict[str, Any]], None]
 
 POLL_S = 0.25
 RUN_FILE = "run.json"
+OUTPUT_FILE = "output.txt"
 CANNOT_START = 127
 
 
@@ -90,6 +91,7 @@ def observe(
     *,
     folder: Optional[Path] = None,
     log: Optional[Path] = None,
+    quiet: bool = False,
     torch_logs: Optional[bool] = None,
     output: Optional[int] = None,
     extra: Optional[dict[str, str]] = None,
@@ -98,6 +100,7 @@ def observe(
 
     :param folder: where the traces go; by default a new one below the user's state folder
     :param log: file for the command's output, instead of ours
+    :param quiet: the same, into ``output.txt`` in the folder
     :param torch_logs: switch torch's log on as well; by default where the command's torch is older than 2.7
     :param output: descriptor for the command's standard output
     :param extra: further variables of the command's environment
@@ -117,6 +120,8 @@ def observe(
     teller = Teller(Folder(folder, since=started - 1.0), [Path.cwd()], sink)
     with contextlib.ExitStack() as stack:
         error_output = None
+        if quiet:
+            log = log or folder / OUTPUT_FILE
         if log is not None:
             output = error_output = stack.enter_context(log.open("ab")).fileno()
         try:

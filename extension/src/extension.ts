@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { debugInformation } from './debugInformation';
 import { onDidChangeSurroundings } from './environment';
+import { importTrace, observeConfiguration, observeFile, RunArguments } from './observe';
 import { middleware, probeAtCursor } from './probe';
 import { selectInterpreter } from './selectInterpreter';
 import { Server, type ServerState } from './server';
@@ -10,7 +11,7 @@ import { HealthItem, SpeedUpItem } from './status';
 
 /** What other extensions, and our tests, may ask. */
 export interface Api {
-  readonly server: Pick<Server, 'state' | 'pid' | 'python' | 'candidates'>;
+  readonly server: Pick<Server, 'state' | 'pid' | 'python' | 'candidates' | 'observation'>;
   readonly health: string;
   readonly speedUp: string | undefined;
 }
@@ -19,11 +20,11 @@ let server: Server | undefined;
 
 export function activate(context: vscode.ExtensionContext): Api {
   const log = vscode.window.createOutputChannel('Compile Lens', { log: true });
-  const running = new Server(context.asAbsolutePath('bundled/start_server.py'), log, middleware);
+  const running = new Server(context.asAbsolutePath('bundled/start_server.py'), log, middleware(new RunArguments(context.workspaceState)));
   server = running;
   const health = new HealthItem(running);
   const speedUp = new SpeedUpItem(running);
-  const command = (name: string, action: () => unknown): vscode.Disposable => vscode.commands.registerCommand(`compileLens.${name}`, action);
+  const command = (name: string, action: (uri?: vscode.Uri) => unknown): vscode.Disposable => vscode.commands.registerCommand(`compileLens.${name}`, action);
   context.subscriptions.push(
     log, running, health, speedUp,
     running.onDidChangeState((state) => { explainFailure(state); }),
@@ -32,6 +33,9 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('showLogs', () => { log.show(); }),
     command('selectInterpreter', () => selectInterpreter(running)),
     command('probeAtCursor', probeAtCursor),
+    command('observeFile', observeFile),
+    command('observeConfiguration', observeConfiguration),
+    command('importTraceFolder', importTrace),
     command('copyDebugInformation', async () => {
       await vscode.env.clipboard.writeText(debugInformation(running, String((context.extension.packageJSON as { version: unknown }).version)));
       void vscode.window.showInformationMessage(vscode.l10n.t('The debug information of Compile Lens is on the clipboard.'));

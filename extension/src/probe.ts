@@ -2,21 +2,32 @@
 
 import * as vscode from 'vscode';
 import type { Middleware } from 'vscode-languageclient/node';
-import { SERVER_COMMANDS, type ProbeState } from './protocol';
+import { explainObservation, type RunArguments } from './observe';
+import { SERVER_COMMANDS, type ObservationState, type ProbeState } from './protocol';
 
 /** Stands before every command that goes to the server, whether a code lens, a link or the palette sent it. */
-export const middleware: Middleware = {
-  executeCommand: async (command, args: unknown[], next) => {
-    if (command !== SERVER_COMMANDS.probe) return next(command, args) as unknown;
-    if (!vscode.workspace.isTrusted) {
-      offerTrust();
-      return undefined;
-    }
-    const state = (await next(command, args)) as ProbeState | undefined;
-    if (state) explain(state);
-    return state;
-  },
-};
+export function middleware(runArguments: RunArguments): Middleware {
+  const running: string[] = [SERVER_COMMANDS.probe, SERVER_COMMANDS.observe, SERVER_COMMANDS.importTrace];
+  return {
+    executeCommand: async (command, args: unknown[], next) => {
+      if (!running.includes(command)) return next(command, args) as unknown;
+      if (!vscode.workspace.isTrusted) {
+        offerTrust();
+        return undefined;
+      }
+      if (command === SERVER_COMMANDS.probe) {
+        const state = (await next(command, args)) as ProbeState | undefined;
+        if (state) explain(state);
+        return state;
+      }
+      const request = command === SERVER_COMMANDS.observe ? await runArguments.complete((args[0] ?? {})) : args[0];
+      if (request === undefined) return undefined;
+      const state = (await next(command, [request])) as ObservationState | undefined;
+      if (state) explainObservation(state);
+      return state;
+    },
+  };
+}
 
 /** Probes the target that encloses the cursor. */
 export async function probeAtCursor(): Promise<ProbeState | undefined> {
@@ -29,7 +40,7 @@ export async function probeAtCursor(): Promise<ProbeState | undefined> {
 /** A probe runs the user's code, which is theirs to allow. */
 function offerTrust(): void {
   const manage = vscode.l10n.t('Manage Workspace Trust');
-  const text = vscode.l10n.t('A probe runs the code of this workspace, and the workspace is not trusted.');
+  const text = vscode.l10n.t('This runs the code of the workspace, and the workspace is not trusted.');
   void vscode.window.showWarningMessage(text, manage).then((choice) => {
     if (choice === manage) void vscode.commands.executeCommand('workbench.trust.manage');
   });

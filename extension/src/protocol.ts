@@ -10,6 +10,7 @@ export interface InitializationOptions {
 
 export const STATUS = 'compileLens/status';
 export const PROBE = 'compileLens/probe';
+export const OBSERVATION = 'compileLens/observation';
 export const TRUST = 'compileLens/trust';
 export const INTERPRETER = 'compileLens/interpreter';
 
@@ -18,6 +19,10 @@ export const SERVER_COMMANDS = {
   probe: 'compileLens.probe',
   cancel: 'compileLens.cancelProbe',
   clear: 'compileLens.clearProbeResults',
+  observe: 'compileLens.observe',
+  importTrace: 'compileLens.importTrace',
+  cancelObservation: 'compileLens.cancelObservation',
+  clearObservation: 'compileLens.clearObservation',
 } as const;
 
 /** The state of the server as a whole. */
@@ -36,5 +41,20 @@ export interface ProbeState {
   text: string;
   detail: string;
   message: string | null;
+  result: Record<string, unknown> | null;
+}
+
+/** What is known of an observed run, or of an imported trace. */
+export interface ObservationState {
+  label: string;
+  folder: string;
+  state: 'running' | 'done' | 'cleared';
+  status: string | null;
+  message: string | null;
+  text: string;
+  breaks: number;
+  recompiles: number;
+  files: string[];
+  exit: number | null;
   result: Record<string, unknown> | null;
 }

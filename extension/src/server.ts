@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, type Middleware } from 'vscode-languageclient/node';
 import { readSurroundings } from './environment';
 import { chooseInterpreter, describeSearch, searchInterpreters, type Candidate, type Resolution } from './interpreter';
-import { INTERPRETER, PROBE, STATUS, TRUST, type InitializationOptions, type ProbeState, type ServerStatus } from './protocol';
+import { INTERPRETER, OBSERVATION, PROBE, STATUS, TRUST, type InitializationOptions, type ObservationState, type ProbeState, type ServerStatus } from './protocol';
 import { LastLines, RestartPolicy, UNUSABLE_PYTHON } from './restartPolicy';
 
 const START_TIMEOUT_MS = 60_000;
@@ -41,6 +41,8 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeState = this.stateChanged.event;
   readonly onStatus = this.statusReceived.event;
   readonly onProbe = this.probeReceived.event;
+  /** The observed run that is shown, as the server told of it last. */
+  observation: ObservationState | undefined;
 
   constructor(
     private readonly startScript: string,
@@ -173,6 +175,7 @@ export class Server implements vscode.Disposable {
     };
     const client = new QuietClient('compileLens', 'Compile Lens', () => Promise.resolve(child), options);
     client.onNotification(STATUS, (status: ServerStatus) => { this.statusReceived.fire(status); });
+    client.onNotification(OBSERVATION, (state: ObservationState) => { this.observation = state; });
     client.onNotification(PROBE, (state: ProbeState) => { this.probeReceived.fire(state); });
     return client;
   }

@@ -33,6 +33,7 @@ class Editor:
     mark: str
     statuses: list[tuple[str, str]] = field(default_factory=list)
     states: list[dict[str, Any]] = field(default_factory=list)
+    observations: list[dict[str, Any]] = field(default_factory=list)
     published: list[types.PublishDiagnosticsParams] = field(default_factory=list)
     refreshes: int = 0
     texts: dict[str, str] = field(default_factory=dict)
@@ -262,6 +263,10 @@ async def start(
     @client.feature("compileLens/probe")
     def probe(params: Any) -> None:
         editor.states.append(plain(params))
+
+    @client.feature("compileLens/observation")
+    def observation(params: Any) -> None:
+        editor.observations.append(plain(params))
 
     @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
     def lens_refresh(params: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from compile_lens.findings.scan import SCOPES
-from compile_lens.lsp import main, record, server
+from compile_lens.lsp import main, observed, record, server
 from compile_lens.lsp.settings import SEVERITIES, Settings, read_settings
 from compile_lens.text.source import Source
 
@@ -59,7 +59,7 @@ def test_initialization_options() -> None:
 
 
 def test_messages() -> None:
-    names = {server.STATUS, server.PROBE, server.TRUST, server.INTERPRETER}
+    names = {server.STATUS, server.PROBE, server.TRUST, server.INTERPRETER, server.OBSERVATION}
     documented = {name for name in rows(section("1.2")) if name.startswith("compileLens/")}
     assert documented == names == set(constants().values())
     assert constants() == {name: getattr(server, name) for name in constants()}
@@ -69,6 +69,12 @@ def test_probe_state() -> None:
     keys = {name for name in rows(section("1.2")) if not name.startswith("compileLens/")}
     payload = record.Record("file:///a.py", "f", "done", Source("a.py", "")).payload("en")
     assert keys == set(payload) == fields("ProbeState")
+
+
+def test_observation_state() -> None:
+    table = rows(section("Observation state"))
+    assert set(table) == set(observed.Observation("x", "").payload("en")) == fields("ObservationState")
+    assert set(re.findall(r'`"(\w+)"`', table["state"])) == {"running", "done", "cleared"}
 
 
 def test_states_and_health() -> None:

@@ -9,6 +9,12 @@ from typing import Any, Optional
 from ..text.source import Position, Range, Source
 from .finding import Finding
 
+_CONFIRMED = {"probe": ("confirmed by the probe", "实测确认"), "run": ("confirmed by the run", "运行确认")}
+_SEEN = {
+    "probe": ("graph break seen by the probe", "实测图中断"),
+    "run": ("graph break seen in the run", "运行中图中断"),
+}
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -20,6 +26,18 @@ class Observed:
     gb_type: Optional[str]
     reason: str
     frame_skipped: bool
+    count: int
+    witness: str = "probe"
+    """Who saw it: ``probe``, or ``run`` for a run of the user's own."""
+
+
+@dataclass(frozen=True)
+class Recompiled:
+    """A recompile that really happened: the guard that failed, at a line (zero-based) of the document."""
+
+    line: int
+    function: str
+    guard: str
     count: int
 
 
@@ -40,6 +58,15 @@ def observed_breaks(result: Mapping[str, Any], path: str) -> list[Observed]:
                 )
             )
     return found
+
+
+def observed_recompiles(result: Mapping[str, Any], path: str) -> list[Recompiled]:
+    """Recompiles of an observed run that lie in one file."""
+    return [
+        Recompiled(int(e["line"]) - 1, str(e.get("function")), str(e.get("reason")), int(e.get("count") or 1))
+        for e in result.get("recompiles") or ()
+        if e.get("file") == path and e.get("line")
+    ]
 
 
 def traced_lines(result: Mapping[str, Any], path: str) -> frozenset[int]:
@@ -83,6 +110,49 @@ def merge(
     return merged
 
 
+def merge_recompiles(
+    findings: Iterable[Finding], recompiles: Iterable[Recompiled], source: Source, locale: str = "en"
+) -> list[Finding]:
+    """Findings with the recompiles of a run: a predicted one on such a line is confirmed, the others are new."""
+    by_line: dict[int, list[Recompiled]] = {}
+    for entry in recompiles:
+        by_line.setdefault(entry.line, []).append(entry)
+    merged: list[Finding] = []
+    for finding in findings:
+        seen = [entry for line in _lines(finding) for entry in by_line.get(line, ())]
+        if finding.effect != "recompile" or not seen:
+            merged.append(finding)
+            continue
+        for line in _lines(finding):
+            by_line.pop(line, None)
+        merged.append(replace(finding, certainty="confirmed", message=f"{finding.message} ({_guards(seen, locale)})"))
+    merged += [_recompiled(line, entries, source, locale) for line, entries in by_line.items()]
+    merged.sort(key=lambda finding: (finding.range.start.line, finding.range.start.column))
+    return merged
+
+
+def _recompiled(line: int, entries: list[Recompiled], source: Source, locale: str) -> Finding:
+    return Finding(
+        source.path,
+        _text_of(line, source),
+        "recompile",
+        "observed-recompile",
+        "recompile",
+        "confirmed",
+        f"{entries[0].function} {_guards(entries, locale)}",
+        entries[0].function,
+        "",
+    )
+
+
+def _guards(entries: list[Recompiled], locale: str) -> str:
+    count = sum(entry.count for entry in entries)
+    guards = "; ".join(dict.fromkeys(entry.guard for entry in entries))
+    if locale.startswith("zh"):
+        return f"运行中重编译 {count} 次，失效的守卫：{guards}"
+    return f"compiled again {count} time{'' if count == 1 else 's'} in the run, because no longer: {guards}"
+
+
 def _lines(finding: Finding) -> range:
     return range(finding.range.start.line, finding.range.end.line + 1)
 
@@ -105,7 +175,7 @@ def _span(entry: Observed) -> range:
 
 def _confirmed(finding: Finding, entry: Observed, locale: str) -> Finding:
     label = f" [{entry.gb_id}]" if entry.gb_id else ""
-    word = "实测确认" if locale.startswith("zh") else "confirmed by the probe"
+    word = _CONFIRMED[entry.witness][locale.startswith("zh")]
     return replace(
         finding,
         certainty="confirmed",
@@ -115,16 +185,21 @@ def _confirmed(finding: Finding, entry: Observed, locale: str) -> Finding:
     )
 
 
-def _unpredicted(entry: Observed, source: Source, locale: str) -> Finding:
-    text = source.line(entry.line)
+def _text_of(line: int, source: Source) -> Range:
+    """The range of a line's text."""
+    text = source.line(line)
     start = len(text) - len(text.lstrip())
-    place = Range(Position(entry.line, start), Position(entry.line, max(len(text.rstrip()), start)))
+    return Range(Position(line, start), Position(line, max(len(text.rstrip()), start)))
+
+
+def _unpredicted(entry: Observed, source: Source, locale: str) -> Finding:
+    place = _text_of(entry.line, source)
     first = entry.reason.split("\n")[0]
-    lead = "实测图中断" if locale.startswith("zh") else "graph break seen by the probe"
+    lead = _SEEN[entry.witness][locale.startswith("zh")]
     return Finding(
         source.path,
         place,
-        entry.gb_id or "probe",
+        entry.gb_id or entry.witness,
         "observed-break",
         "graph-break",
         "confirmed",

@@ -10,7 +10,7 @@ from typing import Optional
 from lsprotocol import types
 
 from ..findings.finding import Finding
-from ..findings.merge import merge
+from ..findings.merge import merge, merge_recompiles
 from ..rules.registry import RULES
 from . import records
 from .convert import from_position, to_range
@@ -76,6 +76,10 @@ def visible_findings(ls: CompileLensServer, document: Document) -> list[Finding]
     findings: list[Finding] = list(document.current().findings)
     for breaks, traced in records.observations(ls, document):
         findings = merge(findings, breaks, traced, document.source, ls.locale)
+    seen = ls.observation.of(document) if ls.observation is not None else None
+    if seen is not None:
+        findings = merge(findings, seen.breaks, seen.traced, document.source, ls.locale)
+        findings = merge_recompiles(findings, seen.recompiles, document.source, ls.locale)
     return [finding for finding in findings if severity(ls, finding) is not None]
 
 

@@ -1,10 +1,10 @@
-"""Code lenses: "Probe" above everything that can be probed, with the last result beside it."""
+"""Code lenses: "Probe" above everything that can be probed, "Observe" at the main block; results beside."""
 
 from __future__ import annotations
 
 from lsprotocol import types
 
-from . import records
+from . import observing, records
 from .convert import to_range
 from .diagnostics import analyzed
 from .server import CompileLensServer
@@ -26,4 +26,11 @@ def register(server: CompileLensServer) -> None:
             name, argument = ("cancelProbe", {"uri": document.uri}) if running else ("probe", probing)
             command = types.Command(title=title, command=f"compileLens.{name}", arguments=[argument])
             found.append(types.CodeLens(line, command))
+        main = observing.main_line(document.source)
+        if main is not None and document.uri.startswith("file:"):
+            title, running = observing.lens_title(ls, document)
+            name = "cancelObservation" if running else "observe"
+            command = types.Command(title=title, command=f"compileLens.{name}", arguments=[{"uri": document.uri}])
+            start = types.Position(main, 0)
+            found.append(types.CodeLens(types.Range(start, start), command))
         return found

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
-from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, cast
 
 import attrs
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
 from ..probing.jobs import Event, JobRequest
@@ -22,8 +18,9 @@ from ..text.source import Source, read
 from . import diagnostics, records
 from .convert import from_position
 from .documents import Document, path_of
+from .progress import Progress
 from .record import Record
-from .server import ANSWER_S, CompileLensServer
+from .server import CompileLensServer
 
 log = logging.getLogger("compile_lens")
 
@@ -145,7 +142,7 @@ def _path(ls: CompileLensServer, arguments: tuple[Any, ...]) -> Optional[str]:
 
 async def run(ls: CompileLensServer, document: Document, target: str) -> Record:
     """Probe one target, with progress; its final record."""
-    progress = await Progress.begin(ls, target)
+    progress = await Progress.begin(ls, f"实测 {target}" if ls.locale.startswith("zh") else f"Probing {target}")
     record = Record(document.uri, target, "running", document.source, stage="start")
     records.store(ls, record)
     ls.refresh("code_lens")
@@ -208,60 +205,3 @@ def _finish(ls: CompileLensServer, record: Record) -> None:
         records.mark_stale(ls, document)
         diagnostics.refresh(ls, document)
     ls.refresh("code_lens")
-
-
-class Progress:
-    """Work-done progress in the client; without support for it, nothing."""
-
-    def __init__(self, ls: CompileLensServer, token: Optional[str]) -> None:
-        self._ls = ls
-        self._token = token
-
-    @classmethod
-    async def begin(cls, ls: CompileLensServer, target: str) -> Progress:
-        if not ls.shows_progress:
-            return cls(ls, None)
-        token = str(uuid.uuid4())
-        progress: Any = ls.work_done_progress
-        try:
-            await asyncio.wait_for(progress.create_async(token), ANSWER_S)
-        except (JsonRpcException, asyncio.TimeoutError) as error:
-            log.warning("a probe runs without progress, the client refused it: %s", error or "no answer")
-            return cls(ls, None)
-        title = f"实测 {target}" if ls.locale.startswith("zh") else f"Probing {target}"
-        ls.work_done_progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True))
-        return cls(ls, token)
-
-    def on_cancel(self, action: Callable[[], None]) -> None:
-        """Call ``action`` on the loop when the user cancels."""
-        if self._token is None:
-            return
-        loop = asyncio.get_running_loop()
-        progress: Any = self._ls.work_done_progress
-        future: Future[Any] = progress.tokens[self._token]
-
-        def ended(done: Future[Any]) -> None:
-            if done.cancelled():
-                loop.call_soon_threadsafe(action)
-
-        future.add_done_callback(ended)
-
-    def show(self, event: Event) -> None:
-        """Report a stage, or how far it is."""
-        if self._token is None or event.get("type") not in ("stage", "progress", "sample"):
-            return
-        if event["type"] == "stage" and event.get("state") != "start":
-            return
-        words = [str(event.get("name") or event.get("stage") or event.get("variant") or "")]
-        note = event.get("note")
-        if event["type"] == "sample":
-            words = ["measure", f"{event.get('variant')}, {event.get('pairs')} pairs"]
-        elif note:
-            words.append(str(note))
-        self._ls.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=": ".join(words)))
-
-    def end(self) -> None:
-        if self._token is not None:
-            progress: Any = self._ls.work_done_progress
-            progress.end(self._token, types.WorkDoneProgressEnd())
-            progress.tokens.pop(self._token, None)

@@ -21,8 +21,10 @@ from ..findings.scan import Options
 from ..knowledge.versions import NEWEST, parse_version
 from ..probing.environment import Environment, read_environment
 from ..probing.jobs import Jobs
+from ..probing.runs import Runs
 from .analyzer import Analyzer
 from .documents import Document
+from .observed import Observation
 from .protocol import Protocol
 from .record import Record
 from .settings import Settings, read_settings
@@ -33,6 +35,7 @@ STATUS = "compileLens/status"
 PROBE = "compileLens/probe"
 TRUST = "compileLens/trust"
 INTERPRETER = "compileLens/interpreter"
+OBSERVATION = "compileLens/observation"
 
 ANSWER_S = 10.0
 """Seconds that the client gets to answer a request that nobody depends on."""
@@ -62,6 +65,9 @@ class CompileLensServer(LanguageServer):
         self.jobs = Jobs()
         self.results: dict[str, dict[str, Record]] = {}
         """Probes by document and target."""
+        self.runs = Runs()
+        self.observation: Optional[Observation] = None
+        """The observed run that is shown."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._refreshing: dict[str, bool] = {}
         """Refreshes that the client has not answered, and whether another is due then."""

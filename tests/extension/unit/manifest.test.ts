@@ -49,7 +49,7 @@ test('every setting of the protocol page can be set', () => {
 
 test('our messages and commands are those of the protocol page', () => {
   const named = (text: string): string[] => [...text.matchAll(/^\| `(compileLens[./]\w+)`/gm)].map((match) => match[1] ?? '').sort();
-  assert.deepEqual(named(section('1.2')), [protocol.INTERPRETER, protocol.PROBE, protocol.STATUS, protocol.TRUST].sort());
+  assert.deepEqual(named(section('1.2')), [protocol.INTERPRETER, protocol.OBSERVATION, protocol.PROBE, protocol.STATUS, protocol.TRUST].sort());
   assert.deepEqual(named(section('1.3')), Object.values(protocol.SERVER_COMMANDS).sort());
 });
 
@@ -71,7 +71,8 @@ test('every command of the palette is registered by the extension or by the serv
 test('commands that run user code, or reach the server, are off where they cannot work', () => {
   const enablement = (name: string): string => manifest.contributes.commands.find(({ command }) => command === name)?.enablement ?? '';
   assert.match(enablement('compileLens.probeAtCursor'), /isWorkspaceTrusted/);
-  for (const name of ['compileLens.probeAtCursor', 'compileLens.cancelProbe', 'compileLens.clearProbeResults']) {
+  assert.match(enablement('compileLens.observeFile'), /isWorkspaceTrusted/);
+  for (const name of ['compileLens.observeFile', 'compileLens.importTraceFolder', 'compileLens.probeAtCursor', 'compileLens.cancelProbe', 'compileLens.clearProbeResults']) {
     assert.match(enablement(name), /compileLens\.serverRunning/, name);
   }
 });
