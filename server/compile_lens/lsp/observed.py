@@ -125,8 +125,8 @@ def _still_traced(traced: frozenset[int], before: str, lines: Change) -> frozens
 
 
 def _same(first: int, last: int, lines: Change) -> bool:
-    start, end = lines.line(first), lines.line(last)
-    return start is not None and end is not None and end - start == last - first
+    """Is a block of lines wholly above or below what changed?"""
+    return last < lines.head or first >= lines.tail
 
 
 @lru_cache(maxsize=8)
