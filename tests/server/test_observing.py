@@ -73,7 +73,7 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program(tmp_path: Path) -> Path:
     (tmp_path / "net.py").write_text(NET)
     (tmp_path / "train.py").write_text(TRAIN)
     return tmp_path
@@ -81,11 +81,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def editor(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
-    os.environ["COMPILE_LENS_STATE"] = str(tmp_path_factory.mktemp("state"))
-    os.environ["OMP_NUM_THREADS"] = "1"
-    async with start(trusted=True, interpreter=[sys.executable], interpreterSource="test") as one:
-        yield one
-    del os.environ["COMPILE_LENS_STATE"], os.environ["OMP_NUM_THREADS"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPILE_LENS_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        async with start(trusted=True, interpreter=[sys.executable], interpreterSource="test") as one:
+            yield one
 
 
 def observe(editor: Editor, program: Path, *arguments: str) -> asyncio.Future[Any]:
@@ -174,8 +174,8 @@ async def test_a_cancelled_run_ends_with_its_program(editor: Editor, program: Pa
 @pytest.mark.asyncio
 async def test_the_run_survives_the_server_and_can_be_imported(program: Path, tmp_path: Path) -> None:
     go, marker = program / "go", program / "done"
-    os.environ["COMPILE_LENS_STATE"] = str(tmp_path / "state")
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPILE_LENS_STATE", str(tmp_path / "state"))
         async with start(trusted=True, interpreter=[sys.executable], clean=False) as first:
             pending = observe(first, program, "--steps", "4", "--wait", str(go), "--done", str(marker))
             await first.until(lambda: first.observations and first.observations[-1]["breaks"], 60)
@@ -192,8 +192,6 @@ async def test_the_run_survives_the_server_and_can_be_imported(program: Path, tm
             state = plain(await second.command("importTrace", {"path": folder}))
             assert (state["status"], state["exit"], state["breaks"]) == ("ok", 0, 1)
             assert state["recompiles"] >= 2
-    finally:
-        del os.environ["COMPILE_LENS_STATE"]
 
 
 @pytest.mark.asyncio
