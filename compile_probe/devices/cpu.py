@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
+import time
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from ..host import memory
-from .protocol import Device
+from ..untyped import torch
+from .graph import Graph, StandInGraph
+from .protocol import Device, Event
 
 
 class Cpu(Device):
     """All processors together; torch knows only one CPU device."""
 
     kind = "cpu"
+    graph_name = "stand-in"
+    real_graphs = False
 
     @property
     def torch_name(self) -> str:
@@ -36,3 +42,37 @@ class Cpu(Device):
 
     def free_bytes(self) -> Optional[int]:
         return memory.available_bytes()
+
+    def allocated_bytes(self) -> Optional[int]:
+        return None
+
+    def warm_up(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def pool(self) -> Any:
+        return None
+
+    def graph(self, pool: Any) -> Graph:
+        return StandInGraph()
+
+    def event(self) -> Event:
+        return _Moment()
+
+    def rng_state(self) -> Any:
+        return torch.get_rng_state()
+
+    def set_rng_state(self, state: Any) -> None:
+        torch.set_rng_state(state)
+
+
+class _Moment(Event):
+    """The clock: work on a CPU is done when its call returns."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def milliseconds_until(self, later: Any) -> float:
+        return 1e3 * (later.at - self.at)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from ..untyped import torch
-from .protocol import Device
+from .streams import StreamDevice
 
 
-class Cuda(Device):
+class Cuda(StreamDevice):
     """One card as ``torch.cuda`` knows it; visibility variables are torch's business and stay in force."""
 
     kind = "cuda"
+    graph_name = "CUDA graph"
+    graph_class = "CUDAGraph"
 
-    def name(self) -> str:
-        return str(torch.cuda.get_device_name(int(self.index)))
+    @property
+    def api(self) -> Any:
+        return torch.cuda
 
     def reason_unusable(self) -> Optional[str]:
         if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
@@ -25,10 +28,3 @@ class Cuda(Device):
         if int(self.index) >= count:
             return f"there are {count} visible cards, counted from 0."
         return None
-
-    def synchronize(self) -> None:
-        torch.cuda.synchronize(int(self.index))
-
-    def free_bytes(self) -> Optional[int]:
-        free, _ = torch.cuda.mem_get_info(int(self.index))
-        return int(free)

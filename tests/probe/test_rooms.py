@@ -24,6 +24,7 @@ ROOMS: dict[str, set[str]] = {
     "inputs": {"errors", "untyped", "nested", "host", "targets"},
     "devices": {"errors", "untyped", "host", "ascend"},
     "backends": {"errors", "untyped"},
+    "piecewise": {"errors", "untyped", "targets", "devices"},
     "observe": {"errors", "untyped", "nested", "targets"},
     "check": {"errors", "untyped", "nested", "targets"},
     "measure": {"errors", "untyped", "nested", "targets", "devices", "observe"},
