@@ -205,10 +205,10 @@ def test_a_fault_of_ours_does_not_hide_the_others(check: Any, tmp_path: Path, mo
 
     real = report.scan_file
 
-    def broken(path: Path, options: Any) -> Any:
+    def broken(path: Path, *rest: Any) -> Any:
         if path.name == "a.py":
             raise KeyError("bug")
-        return real(path, options)
+        return real(path, *rest)
 
     monkeypatch.setattr(report, "scan_file", broken)
     write(tmp_path / "a.py", CLEAN)

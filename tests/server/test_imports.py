@@ -86,7 +86,7 @@ def test_the_server_imports_downwards_only(path: Path) -> None:
 
 
 def test_the_check_sees_relative_imports() -> None:
-    names = set(imported(SERVER / "findings" / "scan.py", "compile_lens.findings"))
+    names = set(imported(SERVER / "findings" / "assemble.py", "compile_lens.findings"))
     assert "compile_lens.semantics.interpreter.Interpreter" in names
     assert "compile_lens.findings.message.compose" in names
 

@@ -10,6 +10,15 @@ from ..text.source import Range
 
 
 @dataclass(frozen=True)
+class Related:
+    """Another place that belongs to a finding: the compile site that leads to it."""
+
+    path: str
+    range: Range
+    message: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """What the scanner predicts at one place."""
 
@@ -29,6 +38,7 @@ class Finding:
     frame_skipped: bool = False
     gb_types: tuple[str, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    related: tuple[Related, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -44,9 +54,14 @@ class Site:
     state: str
     """``traced`` or ``unresolved``."""
     functions: int = 0
-    """Functions of the file that were walked from it."""
+    """Functions that were walked from it."""
     reason: str = ""
     """Why it is unresolved."""
+    path: str = ""
+    """The file that it stands in."""
+    files: int = 0
+    """Files that those functions are in."""
+    findings: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,15 +85,18 @@ class Offer:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that is known of one file."""
+    """All that is known of one file, and what its compile sites lead to in others."""
 
     path: str
     findings: tuple[Finding, ...] = ()
+    """Each says which file it stands in."""
     sites: tuple[Site, ...] = ()
     targets: tuple[Target, ...] = ()
     offers: tuple[Offer, ...] = ()
     error: Optional[str] = None
     """Why the file could not be analysed, in a sentence with the remedy."""
     error_line: Optional[int] = None
+    dependencies: tuple[tuple[str, str], ...] = ()
+    """Files that the result depends on, this one among them: path and digest of the text."""
     fault: Optional[str] = None
     """The traceback, where the error is a fault of the analyser; it goes into the log."""

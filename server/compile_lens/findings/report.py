@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..fixes.edit import apply, distinct_edits, without_conflicts
 from ..knowledge.versions import NEWEST, parse_version
+from ..semantics.workspace import Workspace
 from ..text.errors import SourceError
 from ..text.source import Source, read, write
 from ..text.stack import with_deep_stack
 from .fault import internal_error
 from .finding import Analysis, Finding
-from .scan import Options, scan, scan_file
+from .options import Options
+from .project import open_workspace
+from .scan import scan, scan_file
+from .walks import RANK
 
 EXIT_CLEAN, EXIT_FINDINGS, EXIT_ERROR = 0, 1, 2
 SKIPPED_FOLDERS = frozenset(
@@ -51,8 +57,8 @@ def run(
     if missing:
         return _fail(f"no such file or folder: {', '.join(map(str, missing))}")
     files = list(python_files(paths))
-    analyses = with_deep_stack(lambda: _scan_all(files, options, fix=fix, unsafe=unsafe))
-    findings = [finding for analysis in analyses for finding in analysis.findings]
+    analyses = with_deep_stack(lambda: _scan_all(files, paths, options, fix=fix, unsafe=unsafe))
+    findings = _merged(analyses, _Shown(files))
     errors = [analysis.error for analysis in analyses if analysis.error]
     for error in errors:
         print(f"compile-lens: {error}", file=sys.stderr)
@@ -67,19 +73,60 @@ def run(
     return EXIT_FINDINGS if any(finding.counts for finding in findings) else EXIT_CLEAN
 
 
-def _scan_all(files: list[Path], options: Options, *, fix: bool, unsafe: bool) -> list[Analysis]:
-    analyses = [_scan_one(path, options) for path in files]
+class _Shown:
+    """Paths as the user wrote them; those of files that he did not name, relative to where he is."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self._given = {os.path.abspath(path): str(path) for path in files}  # noqa: PTH100  # links stay what they are
+        self._relative = any(not path.is_absolute() for path in files)
+        self._here = str(Path.cwd()) + os.sep
+
+    def __call__(self, path: str) -> str:
+        given = self._given.get(path)
+        if given is not None:
+            return given
+        return path[len(self._here) :] if self._relative and path.startswith(self._here) else path
+
+
+def _merged(analyses: list[Analysis], shown: _Shown) -> list[Finding]:
+    """All findings, each once, by file and place; what several regions find is as certain as the surest of them."""
+    best: dict[tuple[Any, ...], Finding] = {}
+    for analysis in analyses:
+        for finding in analysis.findings:
+            key = finding.path, finding.range, finding.code
+            old = best.get(key)
+            if old is None or RANK[finding.certainty] > RANK[old.certainty]:
+                best[key] = finding
+    _drop_answered(analyses, best)
+    ordered = sorted(best.values(), key=lambda f: (f.path, f.range.start.line, f.range.start.column, f.code))
+    return [
+        replace(f, path=shown(f.path), related=tuple(replace(r, path=shown(r.path)) for r in f.related))
+        for f in ordered
+    ]
+
+
+def _drop_answered(analyses: list[Analysis], best: dict[tuple[Any, ...], Finding]) -> None:
+    """A site that is not followed from its own file, but is from one that calls it, is followed."""
+    traced = {(s.path, s.range) for analysis in analyses for s in analysis.sites if s.state == "traced"}
+    for key, finding in list(best.items()):
+        if finding.name == "unresolved-region" and (finding.path, finding.range) in traced:
+            del best[key]
+
+
+def _scan_all(files: list[Path], paths: list[Path], options: Options, *, fix: bool, unsafe: bool) -> list[Analysis]:
+    workspace = open_workspace(paths)
+    analyses = [_scan_one(path, options, workspace) for path in files]
     if fix:
         fixed = sum(_fix(path, analysis, options, unsafe) for path, analysis in zip(files, analyses))
         print(f"{fixed} fixed", file=sys.stderr)
-        analyses = [_scan_one(path, options) for path in files]
+        analyses = [_scan_one(path, options, workspace) for path in files]
     return analyses
 
 
-def _scan_one(path: Path, options: Options) -> Analysis:
+def _scan_one(path: Path, options: Options, workspace: Workspace) -> Analysis:
     """Scan a file; a fault of ours is an error of this file, and the others are still scanned."""
     try:
-        return scan_file(path, options)
+        return scan_file(Path(os.path.abspath(path)), options, workspace)  # noqa: PTH100  # links stay what they are
     except BaseException as error:
         return internal_error(str(path), error)
 
@@ -142,6 +189,10 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "function": finding.function,
         "fixable": any(fix.kind == "quickfix" for fix in finding.fixes),
+        "related": [
+            {"file": place.path, "line": place.range.start.line + 1, "message": place.message}
+            for place in finding.related
+        ],
     }
 
 
@@ -149,7 +200,9 @@ def _print_text(files: list[Path], analyses: list[Analysis], findings: list[Find
     for finding in findings:
         start = finding.range.start
         mark = "" if finding.certainty == "certain" else f" ({finding.certainty})"
-        print(f"{finding.path}:{start.line + 1}:{start.column + 1}: {finding.code} {finding.message}{mark}")
+        print(
+            f"{finding.path}:{start.line + 1}:{start.column + 1}: {finding.code} {finding.message}{mark}{_way(finding)}"
+        )
     if not files:
         print("no Python files found")
         return
@@ -160,6 +213,12 @@ def _print_text(files: list[Path], analyses: list[Analysis], findings: list[Find
     print(f"{len(files)} files, {len(sites)} torch.compile sites, {traced} functions followed: {summary}")
 
 
+def _way(finding: Finding) -> str:
+    """The compile site that leads to a finding in another file."""
+    away = [place for place in finding.related if place.path != finding.path]
+    return "".join(f" [{place.path}:{place.range.start.line + 1}: {place.message}]" for place in away)
+
+
 def _fix(path: Path, analysis: Analysis, options: Options, unsafe: bool) -> int:
     """Apply the first fix of every finding that is safe enough; how many were applied. Encoding and newlines stay."""
     try:
@@ -167,6 +226,7 @@ def _fix(path: Path, analysis: Analysis, options: Options, unsafe: bool) -> int:
         fixes = without_conflicts(
             fix
             for finding in analysis.findings
+            if finding.path == analysis.path
             for fix in [f for f in finding.fixes if f.kind == "quickfix" and (f.safe or unsafe)][:1]
         )
         edits = [(source.offset(e.range.start), source.offset(e.range.end), e.text) for e in distinct_edits(fixes)]

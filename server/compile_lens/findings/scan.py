@@ -1,146 +1,47 @@
-"""The engine: parse a file, find what is compiled in it, walk that, let the rules look, collect findings."""
+"""The engine: parse a file, find what is compiled in it, walk that into every file, let the rules look."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Optional
 
 import libcst as cst
 
-from ..fixes.compile_site import wrap_offers
-from ..knowledge.versions import NEWEST, Version
-from ..rules.registry import RULES, rules_by_operation
-from ..rules.rule import Context, FileView, Hit, Place, Rule
+from ..rules.registry import RULES
+from ..rules.rule import Context, FileView
 from ..semantics.examples import ExampleCall
-from ..semantics.frames import Frame
 from ..semantics.interpreter import Interpreter
-from ..semantics.operations import Operation
-from ..semantics.values import UNKNOWN, Class, Const, Function, Instance, Partial, Value, options
+from ..semantics.values import UNKNOWN, Class, Const, External, Function, Instance, Module, Partial, Value, options
+from ..semantics.workspace import Workspace
 from ..text.errors import SourceError
 from ..text.parse import parse
-from ..text.positions import Locator
-from ..text.source import Position, Range, Source, read
+from ..text.source import Source, read
+from .assemble import SiteState, assemble
 from .fault import internal_error
-from .finding import Analysis, Finding, Offer, Site
-from .message import Cost, compose
-from .suppression import Suppressions, suppress
-from .targets import targets
+from .finding import Analysis
+from .options import SCOPES, Options
+from .walks import Walk
 
-SCOPES = ("regions", "candidates", "all")
+__all__ = ["SCOPES", "Options", "scan", "scan_file"]
+
 PROVIDERS = ("probe_inputs", "get_example_inputs", "inputs", "get_inputs")
 
 
-@dataclass(frozen=True)
-class Options:
-    """What to look for, and for which environment."""
-
-    scope: str = "regions"
-    torch_version: Version = NEWEST
-    python_version: tuple[int, int] = (3, 11)
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    locale: str = "en"
-    with_offers: bool = False
-    """Also compute targets and offers, which an editor shows."""
-
-    def wants(self, code: str) -> bool:
-        """Codes are chosen by prefix, as in ruff: ``CL1`` is every graph break."""
-        chosen = not self.select or any(code.startswith(prefix.upper()) for prefix in self.select)
-        return chosen and not any(code.startswith(prefix.upper()) for prefix in self.ignore)
-
-
-@dataclass
-class _Record:
-    """What is known of one hit after all walks."""
-
-    rule: Rule
-    hit: Hit
-    frame: Optional[Frame]
-    statement: Optional[cst.CSTNode]
-    certainty: str
-    region: str
-    skipped: bool
-    function: str
-    root: str
-    behind: bool = False
-    """A break before it already sends the whole frame to eager."""
-    fullgraph: bool = False
-
-
-@dataclass
-class _Walk:
-    """Collects the hits of the walks of one file."""
-
-    options: Options
-    records: dict[tuple[str, int], _Record] = field(default_factory=dict[tuple[str, int], _Record])
-    context: Context = field(default_factory=Context)
-    region: str = ""
-    candidate: bool = False
-    walked: set[int] = field(default_factory=set[int])
-    """``id`` of the nodes of all functions that were walked."""
-    compiled: set[int] = field(default_factory=set[int])
-    """Those of them that a compile site reaches."""
-
-    def reached(self, node: cst.CSTNode) -> None:
-        self.walked.add(id(node))
-        if not self.candidate:
-            self.compiled.add(id(node))
-
-    def __call__(self, operation: Operation) -> None:
-        frame = operation.frame
-        if frame.function is not None:
-            self.reached(frame.function.node)
-        for rule in rules_by_operation().get(type(operation), ()):
-            if self.options.wants(rule.code) and self.context.version in rule.versions:
-                for hit in rule.check(operation, self.context):
-                    self.note(rule, hit, frame)
-
-    def note(self, rule: Rule, hit: Hit, frame: Optional[Frame]) -> None:
-        certainty = "candidate" if self.candidate else "certain" if hit.sure else "likely"
-        breaks = rule.effect == "graph-break"
-        first = frame is not None and frame.at_first_statement()
-        skipped = breaks and ((not hit.resumes and first) or (frame is not None and frame.breaking_skips()))
-        key = rule.code, id(hit.node)
-        old = self.records.get(key)
-        if old is not None:
-            old.skipped = old.skipped or skipped
-            if _RANK[certainty] > _RANK[old.certainty]:
-                old.certainty, old.region = certainty, self.region
-            return
-        statement: Optional[cst.CSTNode] = None
-        if frame is not None and frame.statements:
-            body, index = frame.statements[-1]
-            statement = body[index]
-        name = frame.name if frame is not None else ""
-        root = frame.root().name if frame is not None and frame.root().function is not None else ""
-        behind = breaks and frame is not None and frame.root().lost and not skipped
-        if skipped and frame is not None:
-            frame.root().lost = True
-        fullgraph = self.context.fullgraph and not self.candidate
-        self.records[key] = _Record(
-            rule, hit, frame, statement, certainty, self.region, skipped, name, root, behind, fullgraph
-        )
-
-
-_RANK = {"candidate": 0, "likely": 1, "certain": 2}
-
-
-def scan_file(path: Path, options: Options) -> Analysis:
+def scan_file(path: Path, options: Options, workspace: Optional[Workspace] = None) -> Analysis:
     """Analyse a file on disk; an unreadable or unparsable one gives an analysis with an error."""
     try:
         source = read(path)
     except SourceError as error:
         return Analysis(str(path), error=error.message, error_line=error.line)
-    return scan(source, options)
+    return scan(source, options, workspace)
 
 
-def scan(source: Source, options: Options) -> Analysis:
-    """Analyse the text of one file."""
-    if "torch" not in source.text:
+def scan(source: Source, options: Options, workspace: Optional[Workspace] = None) -> Analysis:
+    """Analyse the text of one file, and what its regions reach in others if there is a workspace."""
+    if "torch" not in source.text and (workspace is None or "compile" not in source.text):
         return Analysis(source.path)
     try:
-        return _scan(source, parse(source), options)
+        return _scan(source, _parsed(source, workspace), options, workspace)
     except SourceError as error:
         return Analysis(source.path, error=error.message, error_line=error.line)
     except RecursionError:
@@ -149,27 +50,40 @@ def scan(source: Source, options: Options) -> Analysis:
         return internal_error(source.path, error)
 
 
-def _scan(source: Source, tree: cst.Module, options: Options) -> Analysis:
-    interpreter = Interpreter(source, tree, options.python_version)
+def _parsed(source: Source, workspace: Optional[Workspace]) -> cst.Module:
+    """The tree of a file, out of the workspace where it has it. Raises `SourceError`."""
+    if workspace is None:
+        return parse(source)
+    known = workspace.parsed(source)
+    if known is None:
+        known = parse(source)
+        workspace.keep(source, known)
+    return known
+
+
+def _scan(source: Source, tree: cst.Module, options: Options, workspace: Optional[Workspace]) -> Analysis:
+    interpreter = Interpreter(source, tree, options.python_version, workspace)
     interpreter.run_module()
-    walk = _Walk(options)
+    walk = Walk(options, interpreter)
     settings = _settings(interpreter)
-    states: dict[int, tuple[str, int, str]] = {}
+    states: list[SiteState] = []
     _walk_sites(interpreter, walk, states, settings)
     if options.scope != "regions":
-        walk.candidate, walk.region = True, ""
+        walk.candidate, walk.region, walk.site = True, "", None
         walk.context = Context(options.torch_version, options.python_version, settings=settings)
         _walk_candidates(interpreter, walk, frozenset(walk.compiled), options.scope == "all")
         walk.candidate = False
         _walk_sites(interpreter, walk, states, settings)
     compiled = frozenset(walk.compiled)
-    unresolved = {node: reason for node, (state, _, reason) in states.items() if state == "unresolved"}
+    resolved = {id(state.site.node) for state in states if not state.reason}
+    unresolved = {id(s.site.node): s.reason for s in states if id(s.site.node) not in resolved}
     view = FileView(interpreter, compiled, options.scope, unresolved)
+    places = {id(site.node): site.module for site in interpreter.sites}
     for rule in RULES.values():
         if options.wants(rule.code) and options.torch_version in rule.versions:
             for hit in rule.check_file(view, walk.context):
-                walk.note(rule, hit, None)
-    return _assemble(interpreter, walk, states, options)
+                walk.note(rule, hit, None, places.get(id(hit.node)))
+    return assemble(interpreter, walk, states, options)
 
 
 def _settings(interpreter: Interpreter) -> dict[str, object]:
@@ -182,63 +96,79 @@ def _settings(interpreter: Interpreter) -> dict[str, object]:
     return found
 
 
-def _walk_sites(
-    interpreter: Interpreter, walk: _Walk, states: dict[int, tuple[str, int, str]], settings: dict[str, object]
-) -> None:
+def _walk_sites(interpreter: Interpreter, walk: Walk, states: list[SiteState], settings: dict[str, object]) -> None:
     """Walk every site that has not been walked yet, and those that are met on the way."""
-    while len(states) < len(interpreter.sites):
-        site = interpreter.sites[len(states)]
-        walk.context = Context(
-            walk.options.torch_version,
-            walk.options.python_version,
-            fullgraph=site.keywords.get("fullgraph") == Const(True),
-            settings=settings,
-        )
-        states[id(site.node)] = _walk_site(interpreter, walk, site.target)
+    done = {id(state.site) for state in states}
+    while pending := [site for site in interpreter.sites if id(site) not in done]:
+        for site in pending:
+            done.add(id(site))
+            walk.site = site
+            walk.functions, walk.files = set(), set()
+            walk.context = Context(
+                walk.options.torch_version,
+                walk.options.python_version,
+                fullgraph=site.keywords.get("fullgraph") == Const(True),
+                settings=settings,
+            )
+            reason = _walk_site(interpreter, walk, site.target)
+            states.append(SiteState(site, reason, frozenset(walk.functions), frozenset(walk.files)))
+    known = {id(site) for site in interpreter.sites}
+    states[:] = [state for state in states if id(state.site) in known]  # some became better known on the way
 
 
-def _walk_site(interpreter: Interpreter, walk: _Walk, target: Optional[Value]) -> tuple[str, int, str]:
-    """Walk what one site compiles: state, number of functions walked, and why not."""
+def _walk_site(interpreter: Interpreter, walk: Walk, target: Optional[Value]) -> str:
+    """Walk what one site compiles; why not, where it is not known."""
     if target is None:
-        return "unresolved", 0, "nothing is given to it here"
-    before = set(walk.compiled)
+        return "nothing is given to it here"
     resolved = False
     for choice in options(target):
         entry = interpreter.entry(choice)
-        walk.region = _describe(choice)
+        walk.region = describe(choice)
         if entry is not None:
             resolved = True
             interpreter.trace(choice, walk, _calls(interpreter, choice))
-            walk.reached(entry.node)
+            walk.reached(entry.module, entry.node)
         elif isinstance(choice, Instance) and choice.external_class.startswith("torch.nn."):
             resolved = True
             interpreter.trace_layer(choice, walk)
-    if not resolved:
-        return "unresolved", 0, _why_unresolved(target)
-    return "traced", len(walk.compiled - before), ""
+    return "" if resolved else _why_unresolved(target)
 
 
 def _why_unresolved(target: Value) -> str:
     if isinstance(target, Instance):
-        return f"the code of `{target.external_class or 'its class'}` is not in this file"
-    return "what it compiles comes from another file, a factory or a configuration"
+        return f"the code of `{target.external_class or 'its class'}` was not found"
+    if isinstance(target, (External, Module)):
+        return f"the code of `{target.name}` was not found"
+    return "what it compiles comes from a parameter, a factory or a configuration that cannot be read"
 
 
-def _describe(value: Value) -> str:
+def describe(value: Value) -> str:
+    """What a site compiles, by its name in the code."""
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         return value.cls.qualified_name
     if isinstance(value, Partial):
-        return _describe(value.function)
+        return describe(value.function)
     return getattr(value, "qualified_name", "")
 
 
 def _calls(interpreter: Interpreter, root: Value) -> Optional[list[ExampleCall]]:
-    """Example calls that the file itself gives for a root: evaluated abstractly, never run.
+    """Example calls that the code itself gives for a root: evaluated abstractly, never run.
 
-    They belong to what the file defines and does not call itself, where the number of arguments fits.
+    Those of the file's own ``inputs()`` belong to what the file defines and does not call itself, where the number of
+    arguments fits; else those with which host code calls it.
     """
     entry = interpreter.entry(root)
-    if entry is None or id(entry.node) in interpreter.called:
+    if entry is None:
+        return None
+    return _provided_calls(interpreter, entry) or _host_calls(interpreter, entry)
+
+
+def _host_calls(interpreter: Interpreter, entry: Function) -> Optional[list[ExampleCall]]:
+    return interpreter.host_calls.get(id(entry.node))
+
+
+def _provided_calls(interpreter: Interpreter, entry: Function) -> Optional[list[ExampleCall]]:
+    if id(entry.node) in interpreter.called:
         return None
     if entry.owner is not None and (entry.name != "forward" or id(entry.owner.node) in interpreter.contained):
         return None
@@ -256,12 +186,12 @@ def _calls(interpreter: Interpreter, root: Value) -> Optional[list[ExampleCall]]
     return None
 
 
-def _walk_candidates(interpreter: Interpreter, walk: _Walk, compiled: frozenset[int], everything: bool) -> None:
+def _walk_candidates(interpreter: Interpreter, walk: Walk, compiled: frozenset[int], everything: bool) -> None:
     """Walk what no region reaches: ``forward`` of modules, or every function (``--scope all``)."""
     for cls in interpreter.classes:
         forward = cls.find("forward")  # an inherited one calls the methods of this class
         if cls.is_module and isinstance(forward, Function) and id(forward.node) not in compiled:
-            interpreter.trace(cls, walk, _calls(interpreter, cls))
+            interpreter.trace(cls, walk, _provided_calls(interpreter, forward) if interpreter.entry(cls) else None)
     if not everything:
         return
     for function in list(interpreter.functions):
@@ -269,7 +199,7 @@ def _walk_candidates(interpreter: Interpreter, walk: _Walk, compiled: frozenset[
         if not own or id(function.node) in compiled or id(function.node) in interpreter.cut:
             continue
         if function.name not in PROVIDERS and _may_be_compiled(interpreter, function):
-            interpreter.trace(function, walk, _calls(interpreter, function))
+            interpreter.trace(function, walk, _provided_calls(interpreter, function))
 
 
 def _may_be_compiled(interpreter: Interpreter, function: Function) -> bool:
@@ -287,52 +217,3 @@ def _all_parameters(function: Function) -> list[object]:
     parameters = function.node.params
     rest = [p for p in (parameters.star_arg, parameters.star_kwarg) if isinstance(p, cst.Param)]
     return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params, *rest]
-
-
-def _assemble(
-    interpreter: Interpreter, walk: _Walk, states: dict[int, tuple[str, int, str]], options: Options
-) -> Analysis:
-    """Give everything its place in the text, compose messages, build fixes."""
-    module, source = interpreter.module, interpreter.module.source
-    records = list(walk.records.values())
-    statements = [record.statement for record in records if record.statement is not None]
-    find = Locator(module.tree, source, parts_of=statements)
-    ranges = find([*(record.hit.node for record in records), *(site.node for site in interpreter.sites), *statements])
-    suppressions = Suppressions(source)
-    findings: list[Finding] = []
-    for record in records:
-        place = ranges.get(id(record.hit.node))
-        if place is None:
-            continue
-        fixes = record.rule.fixes(Place(record.hit, interpreter, record.statement, find), options.locale)
-        finding = Finding(
-            source.path,
-            place,
-            record.rule.code,
-            record.rule.name,
-            record.rule.effect,
-            record.certainty,
-            compose(record.rule, record.hit, _cost_of(record), options.locale),
-            record.function,
-            record.region,
-            record.skipped,
-            record.hit.gb_types,
-            tuple(fixes),
-        )
-        if suppressions.silences(finding):
-            continue
-        silence = suppress(source, suppressions, finding, options.locale)
-        findings.append(replace(finding, fixes=(*finding.fixes, silence)))
-    findings.sort(key=lambda f: (f.range.start.line, f.range.start.column, f.code))
-    sites = tuple(Site(ranges.get(id(s.node), _TOP), *states[id(s.node)]) for s in interpreter.sites)
-    if not options.with_offers:
-        return Analysis(source.path, tuple(findings), sites)
-    offers = tuple(Offer(place, fix) for place, fix in wrap_offers(module, interpreter, find, options.locale))
-    return Analysis(source.path, tuple(findings), sites, targets(interpreter, walk.walked, find), offers)
-
-
-def _cost_of(record: _Record) -> Cost:
-    return Cost(record.function, record.root, record.skipped, record.hit.resumes, record.behind, record.fullgraph)
-
-
-_TOP = Range(Position(0, 0), Position(0, 0))

@@ -92,10 +92,8 @@ class Place:
     """The innermost statement around the hit; the line, for simple ones."""
     locate: Callable[[list[cst.CSTNode]], dict[int, Range]]
     """Ranges of nodes of the file, by ``id``."""
-
-    @property
-    def module(self) -> SourceModule:
-        return self.interpreter.module
+    module: SourceModule
+    """The file."""
 
 
 @dataclass(frozen=True)

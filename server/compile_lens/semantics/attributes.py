@@ -9,6 +9,7 @@ import libcst as cst
 from ..knowledge import torch_api
 from . import results
 from .frames import Frame
+from .loading import external
 from .operations import Call
 from .values import (
     UNKNOWN,
@@ -20,6 +21,7 @@ from .values import (
     Instance,
     Iterator,
     Method,
+    Module,
     NdArray,
     Number,
     Opaque,
@@ -35,35 +37,17 @@ from .values import (
     options,
 )
 
-_CONSTANTS: dict[str, Value] = {
-    "typing.TYPE_CHECKING": Const(False),
-    "math.pi": Number("float"),
-    "math.e": Number("float"),
-    "math.inf": Number("float"),
-    "math.nan": Number("float"),
-    "torch.pi": Number("float"),
-    "torch.inf": Number("float"),
-    "torch.nan": Number("float"),
-    "numpy.pi": Number("float"),
-    "numpy.inf": Number("float"),
-    "torch.__version__": Text(),
-}
-
 
 def read_attribute(frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     """``receiver.name`` for every alternative of the receiver."""
     return join_all(_read(frame, node, choice, name) for choice in options(receiver))
 
 
-def external(name: str) -> Value:
-    """A name outside the analysed code, in its canonical spelling; a constant where it is one."""
-    known = _CONSTANTS.get(name)
-    return known if known is not None else External(torch_api.canonical(name))
-
-
 def _read(frame: Frame, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     if isinstance(receiver, External):
         return external(f"{receiver.name}.{name}")
+    if isinstance(receiver, Module):
+        return frame.interpreter.loader.member(receiver, name)
     if isinstance(receiver, Tensor):
         if torch_api.attribute_result(name) is not None:
             return results.attribute(name, receiver)

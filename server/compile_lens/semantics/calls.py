@@ -11,7 +11,7 @@ from ..knowledge import torch_api
 from . import python_builtins, results
 from .attributes import method_of
 from .frames import Frame
-from .iteration import element_of
+from .iteration import element_of, look_up
 from .objects import fill_record, is_record, note_changing
 from .operations import Call, FunctionCall, MethodCall
 from .values import (
@@ -297,6 +297,8 @@ def _method(
     if isinstance(receiver, Sequence):
         return _sequence_method(frame, receiver, name, arguments)
     if isinstance(receiver, Dictionary):
+        if name == "get" and arguments and isinstance(arguments[0], Const):
+            look_up(frame, receiver, arguments[0])
         return _dictionary_method(receiver, name, arguments)
     if is_text(receiver):
         return python_builtins.text_method(frame, node, name, arguments)

@@ -14,7 +14,7 @@ from .attributes import method_of, read_attribute
 from .calls import call_value
 from .comprehensions import comprehension
 from .frames import Frame
-from .iteration import iterate
+from .iteration import iterate, look_up
 from .narrowing import narrow
 from .operations import Branch, Call, Formatting, Subscript
 from .operators import BINARY, binary, compare
@@ -306,6 +306,8 @@ def _subscript(frame: Frame, node: cst.Subscript) -> Value:
     choices = options(receiver)
     for choice in choices:
         frame.interpreter.announce(Subscript(node, frame, len(choices) == 1, choice, index))
+        if isinstance(choice, Dictionary) and isinstance(index, Const):
+            look_up(frame, choice, index)
     return join_all(subscript(choice, index) for choice in choices)
 
 

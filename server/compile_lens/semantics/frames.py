@@ -14,6 +14,7 @@ from typing import Optional, Protocol
 import libcst as cst
 
 from .code import Code
+from .loading import Loader
 from .scopes import Scope
 from .values import Class, Function, Value
 
@@ -39,6 +40,8 @@ class Engine(Protocol):
     """What the operations on values need of the interpreter that walks the code."""
 
     python_version: tuple[int, int]
+    loader: Loader
+    """Resolves imports."""
     exhausted: bool
     """The budget of the walk is spent: nothing more is walked."""
     current_class: Optional[Class]
@@ -155,6 +158,8 @@ class Frame:
     conditional: int = 0
     """How many branches that may not be taken surround the current place."""
     depth: int = 0
+    call: Optional[cst.CSTNode] = None
+    """Where the frame around it calls it."""
     lost: bool = False
     """A break before the current place made Dynamo skip the whole frame."""
 

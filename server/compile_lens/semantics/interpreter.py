@@ -13,13 +13,14 @@ from typing import Any, Optional
 import libcst as cst
 
 from ..text.source import Source
-from .attributes import external, method_of, read_attribute
+from .attributes import method_of, read_attribute
 from .binding import bind_parameters
 from .calls import call_instance, call_value, instantiate
 from .code import dotted_name
 from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate, test
 from .frames import Frame
+from .loading import Loader, external
 from .modules import CompileSite, Construction, SourceModule
 from .operations import ArgumentVaries, Operation
 from .parameters import from_annotation
@@ -36,12 +37,19 @@ from .values import (
     Iterator,
     Partial,
     Tensor,
+    Union,
     Unknown,
     Value,
     join,
+    options,
 )
+from .workspace import Workspace
 
 MAX_DEPTH = 14
+MAX_HOST_DEPTH = 8
+MAX_TARGETS = 8
+"""Different things that one place may give to ``torch.compile``."""
+MAX_HOST_CALLS = 4
 MAX_CALLS = 6000
 """Calls followed for one root; beyond it the rest of the root is not walked, and the region says so."""
 
@@ -52,8 +60,17 @@ Listener = Callable[[Operation], None]
 class Interpreter:
     """Interprets one file. ``listener`` hears every operation in code that Dynamo would trace."""
 
-    def __init__(self, source: Source, tree: cst.Module, python_version: tuple[int, int] = (3, 11)) -> None:
+    def __init__(
+        self,
+        source: Source,
+        tree: cst.Module,
+        python_version: tuple[int, int] = (3, 11),
+        workspace: Optional[Workspace] = None,
+    ) -> None:
         self.module = SourceModule(source, tree, Scope())
+        """The entry: the file whose sites are walked."""
+        self.loader = Loader(self.module, workspace, self._run_imported)
+        self.sites: list[CompileSite] = []
         self.python_version = python_version
         self.listener: Optional[Listener] = None
         self.contained: set[int] = set()
@@ -70,16 +87,14 @@ class Interpreter:
         self._active: list[int] = []
         self._summaries: dict[Any, Value] = {}
         self._decorators: dict[int, tuple[str, ...]] = {}
-        self._site_nodes: set[int] = set()
+        self.host_calls: dict[int, list[ExampleCall]] = {}
+        """Arguments that host code gives to functions, by ``id`` of their node."""
+        self._site_targets: dict[int, list[Optional[Value]]] = {}
         self.stored_outside_init: dict[int, set[str]] = {}
         """Attributes that methods other than the constructor assign, by ``id`` of the node of the class."""
         self._instances: dict[int, Instance] = {}
 
     # --- what is known of the file ---------------------------------------------------------------------------------
-
-    @property
-    def sites(self) -> list[CompileSite]:
-        return self.module.sites
 
     @property
     def functions(self) -> list[Function]:
@@ -112,6 +127,15 @@ class Interpreter:
             if isinstance(function.node, cst.FunctionDef):
                 self._budget()
                 self.call_function(None, self._bound_to_example(function), (), {"**": UNKNOWN}, None)
+
+    def _run_imported(self, module: SourceModule) -> None:
+        """Execute the top-level code of an imported module, in the middle of whatever is being walked."""
+        saved = self.listener, self.current_class, self._calls, self.exhausted, self._active
+        self.listener, self.current_class, self._calls, self.exhausted, self._active = None, None, 0, False, []
+        try:
+            execute(Frame(self, module, module.scope), list(module.tree.body))
+        finally:
+            self.listener, self.current_class, self._calls, self.exhausted, self._active = saved
 
     def _budget(self) -> None:
         self._calls = 0
@@ -180,20 +204,40 @@ class Interpreter:
             return value
         if name in _TRANSPARENT or name.rsplit(".", 1)[-1] in ("no_grad", "inference_mode", "autocast", "enable_grad"):
             return value
-        if isinstance(value, Class):
-            return value
         if name.endswith((".setter", ".getter", ".deleter")):
             return value
-        # An unknown decorator most often wraps the function: its body still is what gets traced.
-        return value
+        return self._decorated(frame, value, decorator)
+
+    def _decorated(self, frame: Frame, value: Value, decorator: cst.Decorator) -> Value:
+        """What a decorator of analysed code returns: it may register, compile or wrap what it is given.
+
+        An unknown one most often wraps the function: its body still is what gets traced.
+        """
+        listener, self.listener = self.listener, None
+        try:
+            callee = evaluate(frame, decorator.decorator)
+            if not isinstance(callee, (Function, Partial, Union)):
+                return value
+            call = cst.Call(cst.Name("decorator"))
+            result = call_value(frame, call, callee, (value,), {})
+        finally:
+            self.listener = listener
+        known = options(result)
+        return result if all(isinstance(v, (Function, Class, Partial)) for v in known) else value
 
     def compile_site(
         self, frame: Frame, node: cst.CSTNode, target: Optional[Value], keywords: dict[str, Value], form: str = ""
     ) -> None:
         """Something is given to ``torch.compile`` here."""
-        if id(node) in self._site_nodes:
+        if frame.function is None and frame.module is not self.module:
+            return  # that file's own region
+        known = self._site_targets.setdefault(id(node), [])
+        if any(target is other or target == other for other in known) or len(known) >= MAX_TARGETS:
             return
-        self._site_nodes.add(id(node))
+        if known and (target is None or isinstance(target, Unknown)):
+            return  # the same place, reached by a way that says less
+        known.append(target)
+        self.sites = [s for s in self.sites if s.node is not node or not isinstance(s.target, (Unknown, type(None)))]
         method = (
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Attribute)
@@ -201,7 +245,7 @@ class Interpreter:
             and dotted_name(node.func) != "torch.compile"
         )
         kind = form or ("method" if method else "call")
-        self.sites.append(CompileSite(node, target, keywords, kind, frame.name if frame.function else ""))
+        self.sites.append(CompileSite(node, target, frame.module, keywords, kind, frame.name if frame.function else ""))
 
     # --- the second pass -------------------------------------------------------------------------------------------
 
@@ -305,18 +349,20 @@ class Interpreter:
             self.called.add(id(function.node))
         traced = root or (caller is not None and caller.traced and not quiet)
         depth = caller.depth + 1 if caller is not None else 0
-        if depth > MAX_DEPTH or self._active.count(id(function.node)) > 1 or (not traced and depth > 3):
+        if depth > MAX_DEPTH or self._active.count(id(function.node)) > 1 or (not traced and depth > MAX_HOST_DEPTH):
             return from_annotation(_returns(function.node))
         self._calls += 1
         if self._calls > MAX_CALLS:
             self.exhausted = True
             return UNKNOWN
         scope = Scope(function.scope)
+        if caller is not None and not caller.traced:
+            self._note_host_call(function, arguments, keywords)
         bind_parameters(self, function, scope, arguments, keywords)
         key = self._summary_key(function, scope, traced, caller)
         if key is not None and key in self._summaries:
             return self._summaries[key]
-        frame = Frame(self, function.module, scope, function, caller, traced, depth=depth)
+        frame = Frame(self, function.module, scope, function, caller, traced, depth=depth, call=node)
         if caller is not None and caller.conditional:
             frame.conditional = 1
         self._active.append(id(function.node))
@@ -329,6 +375,15 @@ class Interpreter:
         if not traced:
             self.results[id(function.node)] = result
         return result
+
+    def _note_host_call(self, function: Function, arguments: tuple[Value, ...], keywords: dict[str, Value]) -> None:
+        """Remember what host code gives to a function: the arguments with which it runs when it is compiled."""
+        given = [*arguments, *keywords.values()]
+        if not given or all(isinstance(value, Unknown) for value in given):
+            return
+        calls = self.host_calls.setdefault(id(function.node), [])
+        if len(calls) < MAX_HOST_CALLS:
+            calls.append(ExampleCall(arguments, dict(keywords)))
 
     def _run(self, frame: Frame, function: Function) -> Value:
         node = function.node

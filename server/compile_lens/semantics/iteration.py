@@ -1,4 +1,4 @@
-"""What iterating over a value yields."""
+"""What iterating over a value yields, and looking a key up in it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .frames import Frame
 from .operations import Iteration
 from .values import (
     UNKNOWN,
+    Const,
     Dictionary,
     Instance,
     Iterator,
@@ -50,3 +51,9 @@ def iterate(frame: Frame, node: cst.CSTNode, value: Value) -> Value:
     for choice in choices:
         frame.interpreter.announce(Iteration(node, frame, len(choices) == 1, choice))
     return join_all(element_of(choice) for choice in choices)
+
+
+def look_up(frame: Frame, registry: Dictionary, key: Const) -> None:
+    """A key that is looked for in a mapping may be put there by a module that has not run yet."""
+    if isinstance(key.value, str) and key.value not in registry.entries:
+        frame.interpreter.loader.settle(key.value)

@@ -18,6 +18,8 @@ class CompileSite:
 
     node: cst.CSTNode
     target: Optional[Value]
+    module: Code
+    """The file that it stands in."""
     keywords: dict[str, Value] = field(compare=False, hash=False)
     form: str = "call"
     """``call``, ``method`` (``m.compile()``) or ``decorator``."""
@@ -42,7 +44,6 @@ class SourceModule(Code):
     """A module of the analysed code; compared by identity."""
 
     scope: Scope = field(default_factory=Scope)
-    sites: list[CompileSite] = field(default_factory=list[CompileSite])
     functions: list[Function] = field(default_factory=list[Function])
     classes: list[Class] = field(default_factory=list[Class])
     constructions: list[Construction] = field(default_factory=list[Construction])
@@ -59,6 +60,7 @@ class SourceModule(Code):
         """Functions defined at the top level of the file."""
         found: list[Function] = []
         for value in self.scope.names.values():
-            if isinstance(value, Function) and isinstance(value.node, cst.FunctionDef) and value.owner is None:
+            own = isinstance(value, Function) and value.module is self and value.owner is None
+            if own and isinstance(value, Function) and isinstance(value.node, cst.FunctionDef):
                 found.append(value)
         return found

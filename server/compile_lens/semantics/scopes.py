@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Callable
 from typing import Optional
 
-from .values import Value, join
+from .values import Deferred, Value, join
 
 
 class Scope:
     """One namespace; ``parent`` is the enclosing function or module, where free names are looked up."""
 
-    __slots__ = ("globals", "names", "nonlocals", "of_class", "parent")
+    __slots__ = ("globals", "names", "nonlocals", "of_class", "parent", "stars")
 
     def __init__(self, parent: Optional[Scope] = None) -> None:
         self.names: dict[str, Value] = {}
@@ -18,6 +20,8 @@ class Scope:
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.of_class = False
+        self.stars: list[Callable[[str], Optional[Value]]] = []
+        """What ``from module import *`` may bind, asked by name, the last import first."""
 
     def get(self, name: str) -> Optional[Value]:
         """Value of a name here or in an enclosing scope; ``None`` when it is bound nowhere (a builtin, say)."""
@@ -25,9 +29,21 @@ class Scope:
         while scope is not None:
             found = scope.names.get(name)
             if found is not None:
+                if isinstance(found, Deferred):
+                    found = scope.names[name] = found.resolve()
                 return found
+            if scope.stars and not hasattr(builtins, name):
+                return scope._from_star(name)
             scope = scope.parent
         return None
+
+    def _from_star(self, name: str) -> Optional[Value]:
+        for star in reversed(self.stars):
+            found = star(name)
+            if found is not None:
+                self.names[name] = found
+                return found
+        return self.parent.get(name) if self.parent is not None else None
 
     def set(self, name: str, value: Value) -> None:
         if name in self.globals or name in self.nonlocals:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Optional
 
 import libcst as cst
 
-from .attributes import external
 from .code import dotted_name
 from .expressions import evaluate, index_value, test
+from .finder import OPAQUE
 from .frames import RESUMABLE_CONTEXTS, Block, Frame
 from .iteration import element_of, iterate
 from .narrowing import narrow
@@ -21,6 +22,7 @@ from .values import (
     UNKNOWN,
     Class,
     Const,
+    Deferred,
     Dictionary,
     External,
     Function,
@@ -226,21 +228,29 @@ def _nonlocal(frame: Frame, node: cst.Nonlocal) -> None:
 def _import(frame: Frame, node: cst.Import) -> None:
     for alias in node.names:
         name = dotted_name(alias.name)
+        frame.interpreter.loader.pend(frame.module, name)
         if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-            frame.scope.set(alias.asname.name.value, external(name))
+            frame.scope.set(alias.asname.name.value, frame.interpreter.loader.module(frame.module, name))
         elif name:
             top = name.split(".")[0]
-            frame.scope.set(top, External(top))
+            frame.scope.set(top, frame.interpreter.loader.module(frame.module, top))
 
 
 def _import_from(frame: Frame, node: cst.ImportFrom) -> None:
-    prefix = "." * len(node.relative) + dotted_name(node.module)
+    module = "." * len(node.relative) + dotted_name(node.module)
+    loader, importer = frame.interpreter.loader, frame.module
     if isinstance(node.names, cst.ImportStar):
+        loader.pend(importer, module)
+        frame.scope.stars.append(partial(loader.star, importer, module))
         return
     for alias in node.names:
         name = dotted_name(alias.name)
         bound = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else name
-        frame.scope.set(bound, external(f"{prefix}.{name}" if not prefix.endswith(".") else prefix + name))
+        if module.partition(".")[0] in OPAQUE:
+            frame.scope.set(bound, loader.name(importer, module, name))
+        else:
+            loader.pend(importer, module, name)
+            frame.scope.set(bound, Deferred(partial(loader.name, importer, module, name)))
 
 
 # --- control flow --------------------------------------------------------------------------------------------------

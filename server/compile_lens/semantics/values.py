@@ -7,7 +7,7 @@ concluded from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 from typing import Union as Either
@@ -240,6 +240,32 @@ class Dictionary(Value):
 
 
 @dataclass(frozen=True)
+class Module(Value):
+    """An analysed module as a value; ``name`` is what it is imported as, from wherever."""
+
+    name: str
+    path: str
+    is_package: bool = False
+    installed: bool = False
+
+
+class Deferred(Value):
+    """What an import binds: made when somebody looks at it, so that a file is only read when it is needed."""
+
+    __slots__ = ("_make", "_value")
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make = make
+        self._value: Optional[Value] = None
+
+    def resolve(self) -> Value:
+        if self._value is None:
+            self._value = UNKNOWN  # an import circle ends here
+            self._value = self._make()
+        return self._value
+
+
+@dataclass(frozen=True)
 class Super(Value):
     """``super()`` inside a method: attributes are looked up in the classes behind the one that defines it."""
 
@@ -352,6 +378,10 @@ def join(a: Value, b: Value) -> Value:
     """What a name may hold after two paths meet."""
     if a is b:
         return a
+    if isinstance(a, Deferred):
+        a = a.resolve()
+    if isinstance(b, Deferred):
+        b = b.resolve()
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     merged = list(options(a))
@@ -384,7 +414,7 @@ def truth(value: Value) -> Optional[bool]:
         return bool(value.items)
     if isinstance(value, Dictionary) and value.exact:
         return bool(value.entries)
-    if isinstance(value, (Function, Class, External, Method)):
+    if isinstance(value, (Function, Class, External, Method, Module)):
         return True
     if isinstance(value, Union):
         truths = {truth(option) for option in value.options}
