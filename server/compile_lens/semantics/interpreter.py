@@ -245,7 +245,10 @@ class Interpreter:
             and dotted_name(node.func) != "torch.compile"
         )
         kind = form or ("method" if method else "call")
-        self.sites.append(CompileSite(node, target, frame.module, keywords, kind, frame.name if frame.function else ""))
+        site = CompileSite(node, target, frame.module, keywords, kind, frame.name if frame.function else "")
+        self.sites.append(site)
+        if isinstance(frame.module, SourceModule):
+            frame.module.compiled(site)
 
     # --- the second pass -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from .code import Code
 from .scopes import Scope
-from .values import Class, Function, Instance, Value
+from .values import Class, Function, Instance, Unknown, Value
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class SourceModule(Code):
     """A module of the analysed code; compared by identity."""
 
     scope: Scope = field(default_factory=Scope)
+    sites: list[CompileSite] = field(default_factory=list[CompileSite])
+    """One for every place; the interpreter knows every target of it."""
     functions: list[Function] = field(default_factory=list[Function])
     classes: list[Class] = field(default_factory=list[Class])
     constructions: list[Construction] = field(default_factory=list[Construction])
@@ -55,6 +57,14 @@ class SourceModule(Code):
         known = self.functions if isinstance(value, Function) else self.classes
         if all(value.node is not other.node for other in known):
             known.append(value)  # type: ignore[arg-type]
+
+    def compiled(self, site: CompileSite) -> None:
+        """A place gives something to ``torch.compile``; what is known of it counts before what is not."""
+        known = next((i for i, other in enumerate(self.sites) if other.node is site.node), None)
+        if known is None:
+            self.sites.append(site)
+        elif isinstance(self.sites[known].target, (Unknown, type(None))):
+            self.sites[known] = site
 
     def module_functions(self) -> list[Function]:
         """Functions defined at the top level of the file."""
