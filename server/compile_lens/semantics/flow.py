@@ -181,6 +181,8 @@ class _Walker:
         """States at ``break`` and at ``continue``, for the loops around the current place."""
         self._made: list[list[Definition]] = []
         self._outer: dict[str, Definition] = {}
+        self._split: set[str] = set()
+        """Paths of which a longer one was bound: only those need looking for what they end."""
 
     def run(self, body: list[cst.CSTNode], parameters: Optional[cst.Parameters]) -> None:
         if parameters is not None:
@@ -206,9 +208,12 @@ class _Walker:
         if self._made:
             self._made[-1].append(definition)
         if self.state is not None:
-            prefix = path + "."
-            for other in [name for name in self.state if name.startswith(prefix)]:
-                del self.state[other]
+            if path in self._split:
+                prefix = path + "."
+                for other in [name for name in self.state if name.startswith(prefix)]:
+                    del self.state[other]
+            parts = path.split(".")
+            self._split.update(".".join(parts[:count]) for count in range(1, len(parts)))
             self.state[path] = frozenset((definition,))
 
     def _register(self, definition: Definition) -> None:
