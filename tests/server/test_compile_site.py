@@ -179,3 +179,82 @@ def test_fixes_of_such_calls() -> None:
     assert "net.compile()\nnet(x)\n" in fixed(METHODS["forward in place"][0])
     assert "ema = copy.deepcopy(net)\nema.compile()\nema(x)\n" in fixed(METHODS["copy"][0])
     assert "net = torch.compile(net)\nnet(x)\n" in fixed(METHODS["layers"][0])
+
+
+SWITCHES = {
+    "config": ("torch._dynamo.config.disable = True\ng = torch.compile(f)\ng(x)\n", ["CL406"]),
+    "config imported": (
+        "import torch._dynamo as dynamo\ndynamo.config.disable = True\ng = torch.compile(f)\n",
+        ["CL406"],
+    ),
+    "config off": ("torch._dynamo.config.disable = False\ng = torch.compile(f)\n", []),
+    "config set back": (
+        "torch._dynamo.config.disable = True\ng = torch.compile(f)\ntorch._dynamo.config.disable = False\n",
+        [],
+    ),
+    "config by a flag": (
+        "import sys\nif sys.argv:\n    torch._dynamo.config.disable = True\ng = torch.compile(f)\n",
+        [],
+    ),
+    "nothing compiled": ("torch._dynamo.config.disable = True\n", []),
+    "environment": ("import os\nos.environ['TORCHDYNAMO_DISABLE'] = '1'\ng = torch.compile(f)\n", ["CL406"]),
+    "environment off": ("import os\nos.environ['TORCHDYNAMO_DISABLE'] = '0'\ng = torch.compile(f)\n", []),
+    "stance": ("torch.compiler.set_stance('force_eager')\ng = torch.compile(f)\n", ["CL406"]),
+    "stance in a block": ("g = torch.compile(f)\nwith torch.compiler.set_stance('force_eager'):\n    g(x)\n", []),
+    "stance set back": (
+        "torch.compiler.set_stance('force_eager')\ng = torch.compile(f)\ntorch.compiler.set_stance('default')\n",
+        [],
+    ),
+    "argument": ("g = torch.compile(f, disable=True)\n", ["CL406"]),
+    "argument by a flag": ("def main(off):\n    return torch.compile(f, disable=off)\n", []),
+    "disable around": ("g = torch.compiler.disable(torch.compile(f))\n", ["CL406"]),
+    "disable inside": ("g = torch.compile(torch.compiler.disable(f))\n", []),
+    "disable above": ("@torch.compiler.disable\n@torch.compile\ndef g(x):\n    return x\n", ["CL406"]),
+    "disable below": ("@torch.compile\n@torch.compiler.disable\ndef g(x):\n    return x\n", []),
+    "debug backend": ("g = torch.compile(f, backend='eager')\n", ["CL410"]),
+    "debug backend among others": ("g = torch.compile(f, backend='eager')\nh = torch.compile(f)\n", []),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switches(name: str) -> None:
+    text, expected = SWITCHES[name]
+    assert codes(text) == expected
+
+
+def test_the_debugging_backend_in_a_test_is_meant() -> None:
+    text = HEAD + "g = torch.compile(f, backend='eager')\n"
+    assert scan(Source("tests/test_m.py", text), Options(select=("CL410",))).findings == ()
+    assert fixed("g = torch.compile(f, fullgraph=True, backend='eager')\n") == "g = torch.compile(f, fullgraph=True)\n"
+    assert fixed("g = torch.compile(f, backend='eager', fullgraph=True)\n") == "g = torch.compile(f, fullgraph=True)\n"
+
+
+ANEW = {
+    "called at once": ("for i in range(9):\n    torch.compile(f)(x)\n", True),
+    "bound": (
+        "def main(net, loader):\n    for x in loader:\n        fast = torch.compile(net)\n        fast(x)\n",
+        True,
+    ),
+    "before the loop": ("fast = torch.compile(f)\nfor i in range(9):\n    fast(x)\n", False),
+    "another each time": (
+        "def main(nets):\n    for net in nets:\n        fast = torch.compile(net)\n        fast(x)\n",
+        False,
+    ),
+    "another mode": ("for mode in ('default', 'max-autotune'):\n    torch.compile(f, mode=mode)(x)\n", False),
+    "made in the loop": ("for i in range(9):\n    net = Net()\n    torch.compile(net)(x)\n", False),
+    "once only": (
+        "fast = None\nfor i in range(9):\n    if fast is None:\n        fast = torch.compile(f)\n    fast(x)\n",
+        False,
+    ),
+    "reset": ("for i in range(9):\n    torch._dynamo.reset()\n    torch.compile(f)(x)\n", False),
+    "stored": (
+        "def main(net):\n    for i, b in enumerate(net.blocks):\n        net.blocks[i] = torch.compile(b)\n",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANEW)
+def test_compiled_anew(name: str) -> None:
+    text, expected = ANEW[name]
+    assert [finding.code for finding in findings(text, "CL501")] == (["CL501"] if expected else [])

@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..semantics.operations import Operation
+from .compile_disabled import CompileDisabled
+from .compiled_anew import CompiledAnew
 from .compiled_forward import CompiledForward
 from .context_manager import ContextManager
 from .data_dependent_branch import DataDependentBranch
 from .data_dependent_operator import DataDependentOperator
+from .debug_backend import DebugBackend
 from .dynamic_shape import DynamicShape
 from .eager_copy import EagerCopy
 from .eager_method import EagerMethod
@@ -58,6 +61,9 @@ _CLASSES: tuple[type[Rule], ...] = (
     EagerMethod,
     EagerCopy,
     LayerInPlace,
+    CompileDisabled,
+    DebugBackend,
+    CompiledAnew,
     NeverCompiled,
     UnresolvedRegion,
 )

@@ -104,6 +104,9 @@ class Flow:
         """Around a statement, by ``id``."""
         self.attributes: set[str] = set()
         """Names of all attributes that are read anywhere, of whatever object."""
+        self.calls: list[cst.Call] = []
+        self.item_stores: list[tuple[cst.Subscript, Optional[cst.BaseExpression]]] = []
+        """Assignments ``receiver[index] = value``."""
         self.module = Place(tree)
         self._queue: list[tuple[Place, list[cst.CSTNode], Optional[cst.Parameters]]] = []
         _Walker(self, self.module).run(list(tree.body), None)
@@ -272,8 +275,9 @@ class _Walker:
         else:
             for part in parts(node):
                 self.expression(part, node)
-            if kind is cst.Call:
-                self.flow.order.setdefault(id(node), len(self.flow.order))
+            if isinstance(node, cst.Call) and id(node) not in self.flow.order:
+                self.flow.order[id(node)] = len(self.flow.order)
+                self.flow.calls.append(node)
 
     def _comprehension(self, node: Any) -> None:
         loop: Optional[cst.CompFor] = node.for_in
@@ -328,6 +332,7 @@ class _Walker:
                 self.flow.parents[id(element)] = node
                 self.target(element.value, element, part, kind if part is not None or kind == "loop" else "other")
         elif isinstance(node, cst.Subscript):
+            self.flow.item_stores.append((node, value))
             for part in parts(node):
                 self.expression(part, node)
 

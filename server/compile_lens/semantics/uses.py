@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Optional
 
@@ -23,8 +23,8 @@ class Use:
     """One thing that happens to a value.
 
     ``kind``: ``called``, ``method`` (called on it), ``attribute`` (read), ``set`` (an attribute of it is),
-    ``argument``, ``returned``, ``stored`` (in a container, or an attribute of an object), ``bound`` (to a name),
-    ``dropped``, ``looked at`` (compared, printed, tested, deleted), ``other``.
+    ``argument``, ``element`` (of it), ``returned``, ``stored`` (in a container, or an attribute of an object),
+    ``bound`` (to a name), ``dropped``, ``looked at`` (compared, printed, tested, deleted), ``other``.
     """
 
     kind: str
@@ -81,6 +81,8 @@ def _uses(flow: Flow, node: cst.CSTNode, sure: bool, seen: set[int]) -> Iterator
         yield Use("returned", node, sure=sure)
     elif isinstance(parent, (cst.Element, cst.StarredElement, cst.DictElement, cst.ListComp, cst.GeneratorExp)):
         yield from _element(flow, node, parent, sure, seen)
+    elif isinstance(parent, cst.Subscript) and parent.value is node:
+        yield Use("element", parent, sure=sure)
     elif isinstance(parent, (*_LOOKING, cst.IfExp)):
         yield Use("looked at", node, sure=sure)
     else:
@@ -143,6 +145,44 @@ def _element(flow: Flow, node: cst.CSTNode, parent: cst.CSTNode, sure: bool, see
                 yield from _bound(flow, node, pattern.elements[index].value, sure, seen)
                 return
     yield Use("stored", node, sure=sure)
+
+
+def reaches_call(flow: Flow, node: cst.CSTNode, wanted: Callable[[cst.Call], bool], depth: int = 0) -> bool:
+    """Does a value get into a call, as an argument or inside a dict, list or tuple that does?"""
+    for use in uses(flow, node):
+        if use.kind == "argument" and use.call is not None:
+            if wanted(use.call):
+                return True
+            passed_on = (
+                dotted_name(use.call.func) in ("dict", "list", "tuple", "copy.deepcopy", "deepcopy") and depth < 4
+            )
+            if passed_on and reaches_call(flow, use.call, wanted, depth + 1):
+                return True
+        elif use.kind == "stored" and depth < 4:
+            element = flow.parents.get(id(use.node))
+            display = flow.parents.get(id(element)) if element is not None else None
+            if isinstance(display, (cst.Dict, cst.List, cst.Tuple)) and reaches_call(flow, display, wanted, depth + 1):
+                return True
+            if isinstance(element, cst.Assign):
+                container = _container_of(element)
+                read = flow.reads.get(id(container)) if container is not None else None
+                for definition in read.definitions if read is not None else ():
+                    for other in uses_of_definition(flow, definition):
+                        if other.kind == "argument" and other.call is not None and wanted(other.call):
+                            return True
+    return False
+
+
+_COPYING = frozenset({"dict", "list", "tuple", "copy.deepcopy", "deepcopy"})
+
+
+def _container_of(statement: cst.CSTNode) -> Optional[cst.BaseExpression]:
+    """``checkpoint`` in ``checkpoint["model"] = value``."""
+    targets = statement.targets if isinstance(statement, cst.Assign) else ()
+    for target in targets:
+        if isinstance(target.target, cst.Subscript):
+            return target.target.value
+    return None
 
 
 def origins(flow: Flow, node: cst.BaseExpression) -> list[cst.BaseExpression]:
