@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Optional
+from dataclasses import dataclass, field
+from typing import Any, Optional
 
 import libcst as cst
 
@@ -16,6 +16,9 @@ class Code:
 
     source: Source
     tree: cst.Module
+    derived: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False)
+    """What was worked out from it when somebody asked, by who works it out. It goes with the file: a table of files
+    elsewhere, weak or not, would keep every file whose entry leads back to it."""
 
     @property
     def path(self) -> str:

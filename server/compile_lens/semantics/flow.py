@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Optional
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -556,12 +555,9 @@ def _all(parameters: cst.Parameters) -> list[cst.Param]:
     return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params, *rest]
 
 
-_FLOWS: WeakKeyDictionary[Code, Flow] = WeakKeyDictionary()
-
-
 def flow_of(module: Code) -> Flow:
     """The flow of a file, made when somebody asks for it."""
-    flow = _FLOWS.get(module)
+    flow: Optional[Flow] = module.derived.get("flow")
     if flow is None:
-        flow = _FLOWS[module] = Flow(module.tree)
+        flow = module.derived["flow"] = Flow(module.tree)
     return flow

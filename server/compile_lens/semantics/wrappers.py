@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Optional
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -87,16 +86,13 @@ def holds_only_layers(value: Value) -> bool:
     return isinstance(items, Sequence) and items.items is not None and all(map(holds_only_layers, items.items))
 
 
-_KNOWN: WeakKeyDictionary[SourceModule, tuple[int, list[Wrapper]]] = WeakKeyDictionary()
-
-
 def wrappers_of(module: SourceModule) -> list[Wrapper]:
     """All sites of a file that call ``torch.compile`` or ``.compile()``; decorators are none."""
-    count, found = _KNOWN.get(module, (-1, []))
+    count, found = module.derived.get("wrappers", (-1, []))
     if count != len(module.sites):
         flow = flow_of(module)
         found = [wrapper for site in module.sites if (wrapper := _wrapper(flow, site)) is not None]
-        _KNOWN[module] = len(module.sites), found
+        module.derived["wrappers"] = len(module.sites), found
     return found
 
 
