@@ -157,8 +157,8 @@ def real_files() -> list[Path]:
 class Typist:
     """The person at the editor. What is done next comes from a seed, so that two runs do the same."""
 
-    def __init__(self, wire: Wire, folder: Path, report: Report, seed: int = 0) -> None:
-        self.wire, self.report = wire, report
+    def __init__(self, wire: Wire, folder: Path, load: Load, report: Report, seed: int = 0) -> None:
+        self.wire, self.load, self.report = wire, load, report
         self.random = random.Random(seed)
         self.uri = (folder / "model.py").as_uri()
         self.target = folder / "target.py"
@@ -167,7 +167,7 @@ class Typist:
         self.version = 1
         self.open_files: list[str] = []
         self.texts = {path.as_uri(): path.read_text(encoding="utf-8") for path in real_files()}
-        self.uris = sorted(self.texts)
+        self.uris = sorted(self.texts)[: load.openings // 2]  # both halves open the same files
         self.opened = 0
         self.probing = asyncio.Event()
         self.asked: list[Any] = []
@@ -257,8 +257,9 @@ class Typist:
 
     # --- the session ---
 
-    async def half(self, load: Load) -> None:
+    async def half(self) -> None:
         """Half of everything, mixed; then a rest, and a look at the process."""
+        load = self.load
         todo: list[Callable[[], Awaitable[None]]] = []
         for action, times in (
             (self.edit, load.edits),
@@ -295,10 +296,10 @@ async def session(load: Load) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         async with connect() as wire:
             await wire.initialize(trusted=True, interpreter=[sys.executable], interpreterSource="soak")
-            typist = Typist(wire, Path(folder), report)
+            typist = Typist(wire, Path(folder), load, report)
             wire.open(typist.uri, MODEL)
             for _ in range(2):
-                await typist.half(load)
+                await typist.half()
             status = await wire.end()
             if status != 0:
                 report.problems.append(f"the server ended with status {status}")

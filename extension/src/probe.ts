@@ -46,10 +46,14 @@ function offerTrust(): void {
   });
 }
 
-function explain({ status, message, target }: ProbeState): void {
+/** Says why there is no number; where inputs are missing, a draft of them is one click away. */
+function explain({ status, message, target, uri }: ProbeState): void {
   if (message === null || status === 'cancelled') return;
   const logs = vscode.l10n.t('Show Logs');
-  void vscode.window.showWarningMessage(`${target}: ${message}`, logs).then((choice) => {
+  const draft = vscode.l10n.t('Write a Draft');
+  const choices = status === 'needs-inputs' ? [draft, logs] : [logs];
+  void vscode.window.showWarningMessage(`${target}: ${message}`, ...choices).then((choice) => {
     if (choice === logs) void vscode.commands.executeCommand('compileLens.showLogs');
+    if (choice === draft) void vscode.commands.executeCommand(SERVER_COMMANDS.draft, { uri, target });
   });
 }

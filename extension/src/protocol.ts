@@ -23,6 +23,7 @@ export const SERVER_COMMANDS = {
   importTrace: 'compileLens.importTrace',
   cancelObservation: 'compileLens.cancelObservation',
   clearObservation: 'compileLens.clearObservation',
+  draft: 'compileLens.draftInputs',
 } as const;
 
 /** The state of the server as a whole. */

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": set(),
     "knowledge": set(),
     "semantics": {"text", "knowledge"},
-    "fixes": {"text", "semantics"},
+    "fixes": {"text", "knowledge", "semantics"},
     "rules": {"text", "knowledge", "semantics", "fixes"},
     "findings": {"", "text", "knowledge", "semantics", "fixes", "rules"},
     "probing": set(),

@@ -25,6 +25,10 @@ class Wire:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.settings: Message = {}
+        self.answering: dict[str, Callable[[Any], Any]] = {
+            "workspace/configuration": lambda params: [self.settings for _ in params["items"]]
+        }
+        """What requests of the server are answered with, by method; others with nothing."""
         self.answers: Counter[Any] = Counter()
         """Responses by id; those to nothing that has an id stand under ``None``."""
         self.notifications: Counter[str] = Counter()
@@ -94,8 +98,8 @@ class Wire:
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
         elif "id" in message:
-            items = message["params"]["items"] if message["method"] == "workspace/configuration" else None
-            self.send({"jsonrpc": "2.0", "id": message["id"], "result": items and [self.settings for _ in items]})
+            answer = self.answering.get(message["method"], lambda params: None)
+            self.send({"jsonrpc": "2.0", "id": message["id"], "result": answer(message.get("params"))})
         else:
             self.notifications[message["method"]] += 1
             self.on_notification(message["method"], message.get("params"))
@@ -106,9 +110,9 @@ class Wire:
         """Begin a session with what an editor of today says that it can do."""
         refresh = {"refreshSupport": True}
         capabilities = {
-            "workspace": {"configuration": True, "diagnostics": refresh, "codeLens": refresh},
+            "workspace": {"applyEdit": True, "configuration": True, "diagnostics": refresh, "codeLens": refresh},
             "textDocument": {"diagnostic": {}, "hover": {"contentFormat": ["markdown"]}},
-            "window": {"workDoneProgress": True},
+            "window": {"workDoneProgress": True, "showDocument": {"support": True}},
         }
         params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
         answer = await self.request("initialize", params)

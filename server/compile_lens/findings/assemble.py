@@ -95,7 +95,7 @@ def assemble(interpreter: Interpreter, walk: Walk, states: list[SiteState], opti
         return analysis
     find = places.locator(module)
     offers = tuple(Offer(place, fix) for place, fix in wrap_offers(module, interpreter, find, options.locale))
-    return replace(analysis, targets=targets(interpreter, walk.walked, find), offers=offers)
+    return replace(analysis, targets=targets(interpreter, walk.walked, find, options.locale), offers=offers)
 
 
 def _finding(interpreter: Interpreter, record: Record, places: _Places, options: Options) -> Optional[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
+from ..fixes.draft import Draft
 from ..fixes.edit import Fix
 from ..text.source import Range
 
@@ -73,6 +74,8 @@ class Target:
     """The line of its definition."""
     kind: str
     """``module`` or ``function``."""
+    draft: Optional[Draft] = None
+    """Example inputs to write, where the file gives none."""
 
 
 @dataclass(frozen=True)

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Optional
 
 from lsprotocol import types
 
-from ..fixes.edit import Fix, distinct_edits, without_conflicts
+from ..fixes.edit import without_conflicts
 from ..text.source import Position, Range
-from . import diagnostics
-from .convert import from_range, overlap, to_range
+from . import diagnostics, drafts
+from .convert import from_range, overlap
 from .documents import Document
+from .edits import workspace_edit
 from .server import CompileLensServer
 
 FIX_ALL = "source.fixAll.compileLens"
 REWRITE = types.CodeActionKind.RefactorRewrite
 QUICK_FIX = types.CodeActionKind.QuickFix
-
-
-def workspace_edit(ls: CompileLensServer, document: Document, fixes: Iterable[Fix]) -> types.WorkspaceEdit:
-    """Edits of some fixes, against the version of the document that they were made for."""
-    edits = [
-        types.TextEdit(to_range(document.source, edit.range, ls.encoding), edit.text) for edit in distinct_edits(fixes)
-    ]
-    workspace = ls.client_capabilities.workspace
-    capabilities = workspace.workspace_edit if workspace is not None else None
-    if capabilities is not None and capabilities.document_changes:
-        identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, edits)])
-    return types.WorkspaceEdit(changes={document.uri: edits})
 
 
 def wanted(kind: str, only: Optional[Sequence[types.CodeActionKind | str]]) -> bool:
@@ -83,11 +71,17 @@ def quick_fixes(ls: CompileLensServer, document: Document, place: Range) -> list
 def rewrites(ls: CompileLensServer, document: Document, place: Range) -> list[types.CodeAction]:
     """Rewrites on offer at a place."""
     lines = Range(Position(place.start.line, 0), Position(place.end.line, 1_000_000))
-    return [
+    current = document.current()
+    found = [
         types.CodeAction(offer.fix.title, kind=REWRITE, edit=workspace_edit(ls, document, [offer.fix]))
-        for offer in document.current().offers
+        for offer in current.offers
         if overlap(offer.range, lines)
     ]
+    for target in current.targets:
+        command = drafts.offered(ls, document, target)
+        if command is not None and overlap(target.range, lines):
+            found.append(types.CodeAction(drafts.action_title(ls.locale, target.name), kind=REWRITE, command=command))
+    return found
 
 
 def fix_all(ls: CompileLensServer, document: Document) -> list[types.CodeAction]:

@@ -114,5 +114,5 @@ def move(analysis: Analysis, old: Source, new: Source) -> Analysis:
     for target in analysis.targets:
         place = lines.range(Range(target.range.start, target.range.start))
         if place is not None:
-            targets.append(replace(target, range=place))
+            targets.append(replace(target, range=place, draft=None))  # it was made for the old text
     return replace(analysis, findings=tuple(findings), targets=tuple(targets), offers=())

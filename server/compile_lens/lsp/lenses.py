@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from . import observing, records
+from . import drafts, observing, records
 from .convert import to_range
 from .diagnostics import analyzed
 from .server import CompileLensServer
@@ -26,6 +26,9 @@ def register(server: CompileLensServer) -> None:
             name, argument = ("cancelProbe", {"uri": document.uri}) if running else ("probe", probing)
             command = types.Command(title=title, command=f"compileLens.{name}", arguments=[argument])
             found.append(types.CodeLens(line, command))
+            add = drafts.offered(ls, document, target) if records.needs_inputs(ls, document, target.name) else None
+            if add is not None:
+                found.append(types.CodeLens(line, add))
         main = observing.main_line(document.source)
         if main is not None and document.uri.startswith("file:"):
             title, running = observing.lens_title(ls, document)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 
-from . import actions, diagnostics, lenses, lifecycle, observing, probes
+from . import actions, diagnostics, drafts, lenses, lifecycle, observing, probes
 from .server import CompileLensServer
 
 
 def create_server() -> CompileLensServer:
     """A server with all its handlers."""
     server = CompileLensServer()
-    for topic in (lifecycle, diagnostics, actions, lenses, probes, observing):
+    for topic in (lifecycle, diagnostics, actions, drafts, lenses, probes, observing):
         topic.register(server)
     return server
 

@@ -71,3 +71,9 @@ def lens_title(ls: CompileLensServer, document: Document, target: str) -> tuple[
     again = "重新实测" if zh else "Probe again"
     stale = ("（已过期）" if zh else "stale, ") if record.state == "stale" else ""
     return f"{again} | {stale}{text}", False
+
+
+def needs_inputs(ls: CompileLensServer, document: Document, target: str) -> bool:
+    """Did the last probe of a target end because nothing says what to call it with?"""
+    record = of_document(ls, document.uri).get(target)
+    return record is not None and record.status == "needs-inputs"

@@ -71,6 +71,29 @@ describe('probe', () => {
   });
 });
 
+describe('a draft of example inputs', () => {
+  it('is written on demand, with the cursor in its first value', async () => {
+    const bare = await openDocument('bare.py');
+    const before = bare.getText();
+    const target = bare.lineAt(4).range;
+    const action = await until('the action', async () => {
+      const offered = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', bare.uri, target, vscode.CodeActionKind.RefactorRewrite.value, 20);
+      return offered.find(({ command }) => command?.command === 'compileLens.draftInputs')?.command;
+    });
+    assert.equal(bare.getText(), before, 'nothing is written without a click');
+    assert.equal(await vscode.commands.executeCommand<boolean>(action.command, ...(action.arguments as unknown[])), true);
+    const text = bare.getText();
+    assert.ok(text.startsWith(before));
+    assert.match(text, /def probe_inputs\(\):\n.*\n {4}x = torch\.randn\(8, 16\)\n {4}ids = torch\.randint\(0, 16, \(8, 16\)\)\n {4}return \(x, ids\), \{\}\n$/);
+    await until('the selection', () => {
+      const editor = vscode.window.activeTextEditor;
+      return editor?.document === bare && bare.getText(editor.selection) === '8, 16';
+    });
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+    await vscode.window.showTextDocument(sample);
+  });
+});
+
 describe('interpreter', () => {
   const real = process.env.COMPILE_LENS_PYTHON ?? '';
   const source = (): string | undefined => ('interpreter' in api.server.python ? api.server.python.interpreter.source : undefined);
