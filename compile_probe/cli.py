@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NoReturn, Optional
 
 from .commands import add_commands, add_environment, load_environment
 from .errors import UsageError
 from .protocol import events
+from .protocol.done import done
 from .protocol.job import Job
 from .targets.discovery import targets
 
@@ -28,18 +29,33 @@ def main(arguments: Sequence[str]) -> int:
         from .work.worker import main as work  # noqa: PLC0415  (the worker's start has no time for the supervisor's parts)
 
         return work(Path(arguments[1]))
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         return options.command(options)
     except UsageError as error:
         print(f"compile_probe: {error.sentence()}", file=sys.stderr)
+        if list(arguments[:1]) == ["run"] and "--json" in arguments:
+            _write_line(_refused(arguments, error))
         return events.EXIT_USAGE
 
 
+def _refused(arguments: Sequence[str], error: UsageError) -> dict[str, Any]:
+    """The one event of a run that cannot begin; a reader waits for it."""
+    named = next((argument for argument in arguments[1:] if "::" in argument), "")
+    file, _, target = named.rpartition("::")
+    keys = done(Job(file=file, target=target), "error", error.sentence(), stage="load")
+    return {"v": events.VERSION, "seq": 0, "t": 0.0, "type": "done", **keys}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells what is wrong with the arguments as every other error of usage is told."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", remedy=f"{self.prog} --help lists the options.")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="compile_probe", description="Measure what torch.compile does to a function or module."
-    )
+    parser = _Parser(prog="compile_probe", description="Measure what torch.compile does to a function or module.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="probe one target")
     run.set_defaults(command=_run)
@@ -87,18 +103,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .report import terminal  # noqa: PLC0415  (needs an operating system with process groups)
-    from .supervision import run  # noqa: PLC0415  (needs an operating system with process groups)
-
     file, divider, name = str(options.target).rpartition("::")
     if not divider or not name or not file:
-        raise UsageError("Name the target as FILE::TARGET.", remedy="For example: model.py::Model")
+        raise UsageError(
+            f"{options.target!r} names no target: write FILE::TARGET.", remedy="For example: model.py::Model"
+        )
     path = Path(os.path.abspath(file))  # noqa: PTH100  (links stay: the user's files are called what the user calls them)
     if not path.is_file():
         raise UsageError(f"There is no file {file}.")
     if os.name != "posix":
         raise UsageError("The probe runs on Linux and macOS.", remedy="On Windows use WSL.")
     load_environment(options)
+    from .report import terminal  # noqa: PLC0415  (needs an operating system with process groups)
+    from .supervision import run  # noqa: PLC0415  (needs an operating system with process groups)
+
     job = Job(
         file=str(path),
         target=name,
@@ -180,14 +198,20 @@ def _write_line(event: dict[str, Any]) -> None:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("has to be more than 0")
+        raise argparse.ArgumentTypeError(f"has to be a number above 0, not {text!r}")
     return value
 
 
 def _positive_int(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
     if value < 1:
-        raise argparse.ArgumentTypeError("has to be at least 1")
+        raise argparse.ArgumentTypeError(f"has to be a whole number of at least 1, not {text!r}")
     return value

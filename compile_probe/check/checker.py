@@ -21,6 +21,7 @@ from ..targets.subject import State, Subject
 from ..untyped import torch
 from . import comparison
 from .comparison import Difference
+from .snapshot import snapshot
 
 SEEDS = (1, 2)
 """Seeds of the changed data."""
@@ -111,10 +112,10 @@ class Checker:
             with torch.set_grad_enabled(subject.grad):
                 for call in calls:
                     args, kwargs = copy_call(call)
-                    outputs.append(_kept(subject.call(function, (args, kwargs))))
-                    arguments.append(_kept([*args, *kwargs.values()]))
+                    outputs.append(snapshot(subject.call(function, (args, kwargs))))
+                    arguments.append(snapshot([*args, *kwargs.values()]))
             drew = not torch.equal(before, torch.get_rng_state())
-            return Trial(outputs, arguments, _kept(subject.buffers()), _kept(subject.gradients()), drew)
+            return Trial(outputs, arguments, snapshot(subject.buffers()), snapshot(subject.gradients()), drew)
         finally:
             subject.restore(self._state)
 
@@ -146,7 +147,8 @@ class Checker:
                 target = twin if target is subject.module else getattr(twin, name)
             seed_generators(0)
             with torch.no_grad():
-                exact = [_kept(target(*args, **kwargs)) for args, kwargs in map(_doubled, map(copy_call, self._calls))]
+                doubled = [_doubled(copy_call(call)) for call in self._calls]
+                exact = [snapshot(target(*args, **kwargs)) for args, kwargs in doubled]
         except Exception:  # many targets cannot run in float64; then there is no reference
             return False
         return comparison.closer_to(exact, self._eager.outputs, trial.outputs)
@@ -176,18 +178,6 @@ def _sentence(difference: Difference) -> str:
     if difference.absolute is not None and difference.relative is not None:
         size = f" by {difference.absolute:.3g} ({difference.relative:.3g} of the value)"
     return f"Compiled differs from eager in {difference.path}: {difference.what}{size}."
-
-
-def _kept(tree: Any) -> Any:
-    """Copies that later calls cannot change."""
-    return map_leaves(tree, _detached)
-
-
-def _detached(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    tensor: Any = value
-    return tensor.detach().clone()
 
 
 def _shifted(call: Call, generator: Any) -> Call:

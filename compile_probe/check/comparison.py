@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional, cast
 
-from ..nested import leaves
 from ..untyped import torch
+from .snapshot import Thing, class_name, short_kind, tensors_in
 
 TOLERANCE = {
     torch.float64: 1e-8,
@@ -54,6 +54,8 @@ def differences(expected: Any, actual: Any, path: str = "output") -> Iterator[Di
             return
         for index, (one, other) in enumerate(zip(before, after)):
             yield from differences(one, other, f"{path}[{index}]")
+    elif isinstance(expected, Thing) and isinstance(actual, Thing):
+        yield from _things(expected, actual, path)
     elif _field_names(expected) and _field_names(expected) == _field_names(actual):
         for name in _field_names(expected):
             yield from differences(_member(expected, name), _member(actual, name), f"{path}.{name}")
@@ -61,9 +63,20 @@ def differences(expected: Any, actual: Any, path: str = "output") -> Iterator[Di
         yield from _values(expected, actual, path)
 
 
+def _things(expected: Thing, actual: Thing, path: str) -> Iterator[Difference]:
+    if expected.kind != actual.kind:
+        yield Difference(path, f"{short_kind(expected.kind)} became {short_kind(actual.kind)}")
+    elif list(expected.parts) != list(actual.parts):
+        here, there = " ".join(expected.parts), " ".join(actual.parts)
+        yield Difference(path, f"{short_kind(expected.kind)} with {here} became one with {there}")
+    else:
+        for name, part in expected.parts.items():
+            yield from differences(part, actual.parts[name], path + name)
+
+
 def closer_to(reference: Any, eager: Any, compiled: Any) -> bool:
     """Whether the compiled result is about as near to a float64 reference as the eager one, tensor by tensor."""
-    triples = zip(_tensors_of(reference), _tensors_of(eager), _tensors_of(compiled))
+    triples = zip(tensors_in(reference), tensors_in(eager), tensors_in(compiled))
     for exact, plain, fast in triples:
         if exact.shape != fast.shape or not exact.is_floating_point():
             return False
@@ -75,7 +88,7 @@ def closer_to(reference: Any, eager: Any, compiled: Any) -> bool:
 
 def _tensors(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
     if not (isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor)):
-        yield Difference(path, f"{type(expected).__name__} became {type(actual).__name__}")
+        yield Difference(path, f"{_kind(expected)} became {_kind(actual)}")
         return
     one: Any = expected
     other: Any = actual
@@ -128,8 +141,12 @@ def _values(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
         if not (math.isclose(expected, actual, rel_tol=1e-4) or (math.isnan(expected) and math.isnan(actual))):
             yield Difference(path, f"{expected} became {actual}", abs(expected - actual))
         return
-    if type(expected) is not type(actual):
-        yield Difference(path, f"{type(expected).__name__} became {type(actual).__name__}")
+    if class_name(expected) != class_name(actual):
+        yield Difference(path, f"{_kind(expected)} became {_kind(actual)}")
+        return
+    if isinstance(expected, type):
+        if (expected.__module__, expected.__qualname__) != (actual.__module__, actual.__qualname__):
+            yield Difference(path, f"the class {expected.__name__} became {actual.__name__}")
         return
     try:
         same = expected is actual or bool(expected == actual) or type(expected).__eq__ is object.__eq__
@@ -139,15 +156,15 @@ def _values(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
         yield Difference(path, f"{_short(expected)} became {_short(actual)}")
 
 
-def _tensors_of(tree: Any) -> list[Any]:
-    return [leaf for leaf in leaves(tree) if isinstance(leaf, torch.Tensor)]
-
-
 def _field_names(value: Any) -> list[str]:
     """Names of the fields of a dataclass instance; none for anything else."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return []
     return [field.name for field in dataclasses.fields(value)]
+
+
+def _kind(value: Any) -> str:
+    return short_kind(value.kind) if isinstance(value, Thing) else type(value).__name__
 
 
 def _member(value: Any, name: str) -> Any:

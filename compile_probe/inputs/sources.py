@@ -2,7 +2,8 @@
 
 Order: ``--inputs NAME``; ``probe_inputs()`` and ``get_example_inputs()``, on the class before the module;
 ``get_inputs()`` beside an ``nn.Module`` class; Lightning's ``example_input_array``; Hugging Face's ``dummy_inputs``;
-a ``# probe:`` comment above the target.
+a ``# probe:`` comment above the target. Where none of them says anything and no parameter has to be given, the target
+is called without arguments.
 
 What such a function may return, decided without looking at the target:
 
@@ -57,17 +58,29 @@ class ExampleInputs:
         return tuple(call for case in self.cases for call in case.calls)
 
 
+NOTHING_NEEDED = ExampleInputs("no parameters", (Case(None, (((), {}),)),))
+"""A target without required parameters, for which nothing says more, is simply called."""
+
+
 def find_inputs(
-    module: ModuleType, text: str, name: str, target: Any, owner: Optional[type], explicit: Optional[str]
+    module: ModuleType,
+    text: str,
+    name: str,
+    target: Any,
+    owner: Optional[type],
+    explicit: Optional[str],
+    *,
+    factory: bool = False,
 ) -> ExampleInputs:
     """Find the example inputs of ``target``, an instance already built where it is a module.
 
     :param owner: the class of which the target is an instance or a method, else None
+    :param factory: the inputs may be those of what the target returns, so they need not fit the target
     :raises NeedsInputsError: nothing says what they are; the message shows what to write
     :raises InputsError: what says it raises, or does not fit the target's parameters
     """
     found = _find(module, text, name, target, owner, explicit)
-    for call in found.calls:
+    for call in () if factory else found.calls:
         _check_fit(target, call, found.source)
     return found
 
@@ -100,6 +113,8 @@ def _find(
         sweep = comments.parse(comment)
         cases = tuple(Case(size.label, (size.call(),)) for size in sweep.sizes())
         return ExampleInputs("comment", cases, sweep.swept)
+    if not required(target):
+        return NOTHING_NEEDED
     raise NeedsInputsError(
         f"Nothing says what to call {name} with.", stage="inputs", remedy=how_to_write(target, owner is not None)
     )
@@ -141,7 +156,7 @@ def build(cls: Callable[..., Any], module: ModuleType, text: str, name: str) -> 
     else:
         args, kwargs = (), {}
         source = "no arguments"
-        missing = _required(cls)
+        missing = required(cls)
         if missing:
             listed = ", ".join(missing)
             raise NeedsInputsError(
@@ -157,14 +172,15 @@ def build(cls: Callable[..., Any], module: ModuleType, text: str, name: str) -> 
 
 def how_to_write(target: Any, is_module: bool) -> str:
     """The lines that would give the inputs, with the target's own parameter names."""
-    parameters = _required(target) or ["x"]
+    parameters = required(target)
     tensors = ", ".join("torch.randn(8, 16)" for _ in parameters)
     names = ", ".join(parameters)
-    comment = " ".join(f"{name}=f32[8,16]" for name in parameters)
+    comment = " ".join(f"{name}=f32[8,16]" for name in parameters if not name.startswith("*"))
+    comment = f", or above the definition: # probe: {comment}" if comment else ""
     more = " A class may also have get_inputs() beside it." if is_module else ""
     return (
         f"Write in the file, with the shapes you use: def probe_inputs(): return ({tensors},), {{}}  "
-        f"(the arguments {names}), or above the definition: # probe: {comment}{more}"
+        f"(the arguments {names}){comment}{more}"
     )
 
 
@@ -239,13 +255,16 @@ def _check_fit(target: Any, call: Call, source: str) -> None:
         ) from error
 
 
-def _required(function: Callable[..., Any]) -> list[str]:
-    """Names of the parameters that have to be given."""
+def required(function: Callable[..., Any]) -> list[str]:
+    """Names of the parameters that have to be given; ``*args`` alone may stand for any number, and is asked for."""
     try:
         parameters = inspect.signature(getattr(function, "forward", function)).parameters.values()
         if isinstance(function, type):
             parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return []
+        return [] if isinstance(function, type) else ["x"]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is inspect.Parameter.empty and p.kind not in kinds]
+    named = [p.name for p in parameters if p.default is inspect.Parameter.empty and p.kind not in kinds]
+    if named or isinstance(function, type):
+        return named
+    return [f"*{p.name}" for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]

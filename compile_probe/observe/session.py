@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
@@ -9,6 +10,7 @@ import torch
 import torch._dynamo
 
 from .. import untyped
+from ..targets import uncompiled
 from ..targets.calls import total_of
 from . import breaks, lines, recompiles
 from .graphs import counting_eager
@@ -23,15 +25,17 @@ def observe_calls(
     *,
     train: bool = False,
     grad: Optional[bool] = None,
+    compiles_inside: bool = False,
     listener: Optional[Listener] = None,
     advanced: Optional[Callable[[], None]] = None,
 ) -> Observation:
     """Compile ``fn`` with a backend that only counts, make the calls in order, and return what was seen.
 
     ``calls`` are (args, kwargs), used as they are and once each; ``train`` also runs backward on the sum of the
-    outputs. Gradients are recorded when ``grad`` says so, by default as ``train`` does. Dynamo is reset before and
-    after. ``listener`` hears of each fact when it is seen, ``advanced`` of every line traced. Whatever the compiled
-    call raises is kept in ``Observation.error`` and ends the series.
+    outputs. Gradients are recorded when ``grad`` says so, by default as ``train`` does. ``compiles_inside`` passes over
+    what ``fn`` itself compiles when it runs. Dynamo is reset before and after. ``listener`` hears of each fact when it
+    is seen, ``advanced`` of every line traced. Whatever the compiled call raises is kept in ``Observation.error`` and
+    ends the series.
     """
     recorder = Recorder(listener, advanced)
     outputs: list[Any] = []
@@ -43,7 +47,8 @@ def observe_calls(
         compiled = untyped.torch.compile(fn, backend=counting_eager(recorder))
         for recorder.call, (args, kwargs) in enumerate(calls):
             try:
-                outputs.append(call_target(compiled, tuple(args), dict(kwargs), train))
+                with uncompiled.passing_over_all() if compiles_inside else contextlib.nullcontext():
+                    outputs.append(call_target(compiled, tuple(args), dict(kwargs), train))
             except Exception as caught:  # the target's own failure is a fact to report
                 error = caught
                 break

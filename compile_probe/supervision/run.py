@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional
 from ..ascend import readiness
 from ..host import processes
 from ..protocol import events
+from ..protocol.done import done
 from ..protocol.job import MARKER, Job
 from .guardian import Guardian
 from .supervisor import Cancellation, Limits, Outcome, Run, Supervision
@@ -59,24 +60,38 @@ def run(
     """
     cancel = Cancellation(watch_stdin)
     stream = Stream(sink, cancel)
-    folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
     marker = f"{MARKER}={uuid.uuid4().hex}"
-    guardian = Guardian(folder, marker)
-    processes.adopt_orphans()
+    guardian: Optional[Guardian] = None
     try:
+        folder = Path(tempfile.mkdtemp(prefix="compile_probe-"))
+        guardian = Guardian(folder, marker)
+        processes.adopt_orphans()
         shared = Run(folder, marker, Limits.of(timeout), guardian.pid)
         outcome = _explained(_run(job, [] if observe_only else variants, shared, cancel, stream))
-    except Exception as error:  # a fault of ours: the reader still gets its one ``done``
-        traceback.print_exc()
-        outcome = Outcome("error", message=f"The probe itself failed: {type(error).__name__}: {error}.")
+    except Exception as error:  # a fault of ours or of the machine: the reader still gets its one ``done``
+        outcome = _own_failure(error)
     finally:
-        guardian.dismiss()
-    stream.send("done", _done(job, outcome))
+        if guardian is not None:
+            guardian.dismiss()
+    stream.send("done", ended(job, outcome))
     if outcome.kind == "UsageError":
         return events.EXIT_USAGE
     if outcome.kind == "UnavailableError":
         return events.EXIT_UNMEASURED
     return events.EXIT_CODES.get(outcome.status, 1)
+
+
+def ended(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """The keys of the ``done`` event of an outcome."""
+    one = outcome
+    return done(
+        job, one.status, one.message, stage=one.stage, signal=one.signal, file=one.file, line=one.line, part=one.part
+    )
+
+
+def _own_failure(error: Exception) -> Outcome:
+    traceback.print_exc()
+    return Outcome("error", message=f"The probe itself failed: {type(error).__name__}: {error}.")
 
 
 def _explained(outcome: Outcome) -> Outcome:
@@ -128,37 +143,3 @@ def _overall(checks: list[dict[str, Any]]) -> Optional[str]:
     """The worst status of all variants, or None where nothing was checked."""
     statuses = [check["status"] for check in checks]
     return next((status for status in ("fail", "error", "nondeterministic", "pass") if status in statuses), None)
-
-
-def _done(job: Job, outcome: Outcome) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "target": job.target,
-        "file": job.file,
-        "source": None,
-        "device": None,
-        "device_name": None,
-        "versions": None,
-        "python": sys.executable,
-        "mode": job.mode,
-        "graphs": None,
-        "graph_list": [],
-        "breaks": [],
-        "recompiles": [],
-        "traced": {},
-        "check": None,
-        "checks": [],
-        "measurements": [],
-        "compile": {},
-        "sizes": [],
-        "sources": {},
-        **outcome.part,
-    }
-    return {
-        "status": outcome.status,
-        "stage": outcome.stage,
-        "message": outcome.message,
-        "signal": outcome.signal,
-        "file": outcome.file,
-        "line": outcome.line,
-        "result": result,
-    }

@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any, Optional
 
 from ..errors import TargetError, UsageError
+from . import sites
+from .discovery import read_source
 
 
 def package_root(file: Path) -> tuple[Path, str]:
@@ -75,6 +77,14 @@ def find_target(module: ModuleType, name: str, file: Path) -> tuple[Any, Optiona
         try:
             found = getattr(found, part)
         except AttributeError:
+            site = sites.site_called(read_source(file), name)
+            if site is not None:
+                raise UsageError(
+                    f"{name} is compiled inside {site.holder} ({file.name}:{site.line}), out of reach from outside.",
+                    remedy=f"Probe {file.name}::{site.target}, which holds it, or define it at the module's level.",
+                    file=str(file),
+                    line=site.line,
+                ) from None
             others = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_"))[:12])
             raise UsageError(
                 f"{file.name} has no {name!r}.",

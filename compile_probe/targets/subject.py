@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional, cast
 
 from ..nested import map_leaves
 from ..untyped import torch
+from . import uncompiled
 from .calls import Call, total_of
 
 STATE_SHARE = 4
@@ -29,6 +30,8 @@ class Subject:
     """A callable with the module behind it, if there is one, and the mode in which it is called.
 
     Eager and compiled calls share this one instance: a second one may not fit into memory.
+
+    ``compiles_inside`` is set where a call itself uses ``torch.compile``, which is then passed over in every call.
     """
 
     def __init__(self, target: Callable[..., Any], *, train: bool, device: str) -> None:
@@ -37,6 +40,7 @@ class Subject:
         self.module: Optional[Any] = owner if isinstance(owner, torch.nn.Module) else None
         self.train = train
         self.grad = train
+        self.compiles_inside = False
         self.device = device
         if self.module is not None:
             self.module.to(device)
@@ -45,7 +49,11 @@ class Subject:
     def call(self, function: Callable[..., Any], call: Call) -> Any:
         """Make one call of the target or of its compiled form; when training, its backward too."""
         args, kwargs = call
-        output = function(*args, **kwargs)
+        if self.compiles_inside:
+            with uncompiled.passing_over_all():
+                output = function(*args, **kwargs)
+        else:
+            output = function(*args, **kwargs)
         if self.train:
             loss = total_of(output)
             if loss is not None:

@@ -46,6 +46,27 @@ def passing_over(places: list[Place]) -> Generator[None, None, None]:
         torch.nn.Module.compile = compiling_in_place
 
 
+@contextlib.contextmanager
+def passing_over_all() -> Generator[None, None, None]:
+    """Give every call of ``torch.compile`` back what it is given, in a way that Dynamo can trace."""
+    compiling, compiling_in_place = torch.compile, torch.nn.Module.compile
+    torch.compile = _unchanged
+    torch.nn.Module.compile = _unchanged_in_place
+    try:
+        yield
+    finally:
+        torch.compile = compiling
+        torch.nn.Module.compile = compiling_in_place
+
+
+def _unchanged(model: Any = None, *_: Any, **__: Any) -> Any:
+    return _itself if model is None else model
+
+
+def _unchanged_in_place(_: Any, *__: Any, **___: Any) -> None:
+    return None
+
+
 def _itself(function: Any) -> Any:
     """A decorator that changes nothing."""
     return function

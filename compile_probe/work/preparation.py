@@ -10,9 +10,9 @@ from typing import Any, Callable, Optional, cast
 
 from .. import devices
 from ..check.checker import seed_generators
-from ..errors import TargetError, TargetMemoryError
-from ..inputs.sources import Case, ExampleInputs, build, find_inputs
-from ..nested import map_leaves
+from ..errors import TargetError, TargetMemoryError, UnavailableError
+from ..inputs.sources import NOTHING_NEEDED, Case, ExampleInputs, build, find_inputs
+from ..nested import leaves, map_leaves
 from ..protocol.job import Job
 from ..targets import uncompiled
 from ..targets.calls import Call, copy_call
@@ -82,25 +82,41 @@ def _resolve(job: Job, loaded: Loaded) -> Prepared:
     found, owner = find_target(module, name, file)
     seed_generators(0)
     if job.target.endswith("()"):
-        found, owner = _made(found, name), None
+        found, owner = _made(found, name, strict=True), None
     found = _plain(found, notes)
     target, owner = _instance(found, owner, module, text, name)
     explicit = job.inputs
     if _takes_nothing(target):
-        inputs = find_inputs(module, text, name, _anything, owner, explicit)
+        inputs = find_inputs(module, text, name, target, owner, explicit, factory=True)
         if any(args or kwargs for args, kwargs in inputs.calls):
-            target = _plain(_made(target, name), notes)
-            notes.append(f"{name} takes no arguments, so it was called and what it returned is the target.")
+            made = _made(target, name, strict=explicit is not None)
+            if callable(made):
+                target = _plain(made, notes)
+                notes.append(f"{name} takes no arguments, so it was called and what it returned is the target.")
+            else:
+                notes.append(f"{name} takes no arguments; those of {inputs.source} are not for it.")
+                inputs = NOTHING_NEEDED
     else:
         inputs = find_inputs(module, text, name, target, owner, explicit)
+    _refuse_meta(getattr(target, "__self__", target), f"{name} has weights")
+    for args, kwargs in inputs.calls:
+        _refuse_meta([args, kwargs], f"The inputs from {inputs.source} have tensors")
     subject = Subject(target, train=job.train, device=device.torch_name)
     cases = tuple(Case(case.size, tuple(subject.place(call) for call in case.calls)) for case in inputs.cases)
     notes.extend(uncompiled.note(loaded.compiled))
     return Prepared(file, subject, inputs, cases, device, tuple(notes))
 
 
-def call_eagerly(prepared: Prepared) -> float:
-    """Make every call once without compiling; returns the seconds of the last one.
+@dataclass(frozen=True)
+class EagerRun:
+    """How the first plain calls went: the seconds of the last one, and sentences for the reader."""
+
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def call_eagerly(prepared: Prepared) -> EagerRun:
+    """Make every call once without compiling anything.
 
     Without gradients, as inference is; a target that itself calls ``backward`` gets them.
 
@@ -108,16 +124,22 @@ def call_eagerly(prepared: Prepared) -> float:
     """
     subject = prepared.subject
     state = subject.save(prepared.device.free_bytes())
+    places: list[uncompiled.Place] = []
+    notes: list[str] = []
     try:
-        try:
-            return _call_all(prepared)
-        except RuntimeError as error:
-            if subject.grad or _NEEDS_GRAD not in str(error):
-                raise
-            subject.grad = True
-            subject.restore(state)
-            return _call_all(prepared)
-    except TargetError:
+        with uncompiled.passing_over(places):
+            try:
+                seconds = _call_all(prepared)
+            except RuntimeError as error:
+                if subject.grad or _NEEDS_GRAD not in str(error):
+                    raise
+                subject.grad = True
+                notes.append("The target calls backward itself, so gradients are recorded, other than in inference.")
+                subject.restore(state)
+                seconds = _call_all(prepared)
+        subject.compiles_inside = bool(places)
+        return EagerRun(seconds, (*notes, *uncompiled.note(places)))
+    except (TargetError, UnavailableError):
         raise
     except BaseException as error:
         raise _target_error(error, prepared.file) from error
@@ -165,6 +187,7 @@ def _call_all(prepared: Prepared) -> float:
             prepared.device.synchronize()
             seconds = time.perf_counter() - begin
             _refuse_unrun(output)
+            _refuse_meta(output, "The target returns tensors")
     return seconds
 
 
@@ -179,6 +202,25 @@ def _refuse_unrun(output: Any) -> None:
             stage="eager",
             remedy="Probe a function that runs it to its end and returns the result.",
         )
+
+
+def _refuse_meta(held: Any, what: str) -> None:
+    """Raise `UnavailableError` for tensors on the meta device: they have shapes and nothing to compute with."""
+    tensors = [*held.parameters(), *held.buffers()] if isinstance(held, torch.nn.Module) else leaves(held)
+    if any(isinstance(tensor, torch.Tensor) and tensor.is_meta for tensor in tensors):
+        cause = " (torch.set_default_device('meta') is in force)" if _default_device() == "meta" else ""
+        raise UnavailableError(
+            f"{what} on the meta device{cause}: "
+            "they have shapes and no values, so there is nothing to compare or to time.",
+            stage="inputs",
+            remedy="Build it on a real device, for instance behind `with torch.device('cpu'):`.",
+        )
+
+
+def _default_device() -> Optional[str]:
+    """The device of new tensors (``torch.get_default_device``: 2.3 and later)."""
+    get: Any = getattr(torch, "get_default_device", None)
+    return str(get().type) if get is not None else None
 
 
 _UNRUN = (
@@ -243,12 +285,13 @@ def _plain(found: Any, notes: list[str]) -> Any:
     return inner
 
 
-def _made(factory: Callable[..., Any], name: str) -> Any:
+def _made(factory: Callable[..., Any], name: str, strict: bool) -> Any:
+    """What a factory returns; ``strict``: it has to be a callable."""
     try:
         made = factory()
     except Exception as error:
         raise TargetError(f"The factory {name}() raised {describe(error)}.", stage="inputs") from error
-    if not callable(made):
+    if strict and not callable(made):
         raise TargetError(f"The factory {name}() returned a {type(made).__name__}, not a callable.", stage="inputs")
     return made
 
@@ -257,10 +300,6 @@ def _takes_nothing(target: Any) -> bool:
     if not inspect.isfunction(target):
         return False
     return not inspect.signature(target).parameters
-
-
-def _anything(*_: Any, **__: Any) -> None:
-    """Stands for a target that is not made yet: every call fits."""
 
 
 def _brief(value: Any) -> Any:

@@ -49,11 +49,9 @@ def run(job: Job, stages: Stages) -> None:
 
     stages.start("eager")
     begin = time.perf_counter()
-    last = preparation.call_eagerly(prepared)
-    if subject.grad and not subject.train:
-        note = "The target calls backward itself, so gradients are recorded, other than in inference."
-        stages.part(notes=[*prepared.notes, note])
-    stages.end(time.perf_counter() - begin, note=f"{1e3 * last:.3g} ms, a first call")
+    eager = preparation.call_eagerly(prepared)
+    stages.part(notes=list(dict.fromkeys((*prepared.notes, *eager.notes))))
+    stages.end(time.perf_counter() - begin, note=f"{1e3 * eager.seconds:.3g} ms, a first call")
 
     stages.start("trace")
     begin = time.perf_counter()
@@ -63,6 +61,7 @@ def run(job: Job, stages: Stages) -> None:
         fresh_calls(prepared.calls, job.calls),
         train=subject.train,
         grad=subject.grad,
+        compiles_inside=subject.compiles_inside,
         listener=lambda seen: _tell(stages, seen),
         advanced=_Heartbeat(stages).beat,
     )

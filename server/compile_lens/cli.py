@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -136,11 +137,17 @@ def probe(arguments: list[str]) -> int:
     from .probing.command import interpreter_for_terminal, probe_command  # noqa: PLC0415
 
     interpreter, rest, problem = interpreter_for_terminal(arguments[1:])
-    if problem:
-        print(f"compile-lens: {problem}", file=sys.stderr)
-        return EXIT_ERROR
-    command = probe_command(interpreter, rest, "run" if arguments[0] == "probe" else arguments[0])
-    os.execv(command[0], command)
+    if not problem:
+        command = probe_command(interpreter, rest, "run" if arguments[0] == "probe" else arguments[0])
+        try:
+            os.execv(command[0], command)
+        except OSError as error:
+            problem = f"{command[0]} cannot be started: {error.strerror or error}; name another with --python"
+    print(f"compile-lens: {problem}", file=sys.stderr)
+    if arguments[0] == "probe" and "--json" in rest:  # the reader waits for the last event, whatever happened
+        end = {"status": "error", "stage": "load", "message": problem, "signal": None, "file": None, "line": None}
+        print(json.dumps({"v": 1, "seq": 0, "t": 0.0, "type": "done", **end, "result": {}}))
+    return EXIT_ERROR
 
 
 if __name__ == "__main__":

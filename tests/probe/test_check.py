@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -45,6 +45,56 @@ X = torch.linspace(-1, 1, 12).reshape(3, 4)
 )
 def test_same_up_to_rounding(one: Any, other: Any) -> None:
     assert all(difference.acceptable for difference in differences(one, other))
+
+
+class Boxed:
+    """An object whose ``__eq__`` answers with a tensor."""
+
+    __slots__ = ("inner", "name")
+
+    def __init__(self, inner: torch.Tensor, name: str = "a") -> None:
+        self.inner = inner
+        self.name = name
+
+    def __eq__(self, other: object) -> Any:
+        return isinstance(other, Boxed) and self.inner == other.inner
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def local(x: torch.Tensor) -> Any:
+    """An object of a class that is another one in every call, and that holds itself."""
+
+    class Local:
+        pass
+
+    made: Any = Local()
+    made.x, made.kind, made.me = x, Local, [made]
+    return made
+
+
+@pytest.mark.parametrize("make", [Boxed, local, lambda x: deque([x]), lambda x: OrderedDict(a=[x])])
+def test_objects_are_compared_by_what_is_in_them(make: Callable[[torch.Tensor], Any]) -> None:
+    assert verify(make, lambda x: make(x.clone()), X).status == "pass"
+    check = verify(make, lambda x: make(x + 1), X)
+    assert check.status == "fail" and "values differ" in check.message
+
+
+def test_object_of_another_class_or_with_other_attributes_fails() -> None:
+    assert "Boxed became Output" in verify(Boxed, Output, X).message
+    assert ".name" in verify(Boxed, lambda x: Boxed(x, "b"), X).message
+    assert "OrderedDict became dict" in verify(lambda x: OrderedDict(a=x), lambda x: {"a": x}, X).message
+
+
+def test_result_that_later_calls_change_is_kept_as_it_was() -> None:
+    kept: list[Any] = [0]
+
+    def target(x: torch.Tensor, step: int = 1) -> Any:
+        kept[0] = (kept[0] + step) % 3
+        return kept
+
+    kept[0] = 0
+    assert verify(target, lambda x: target(x, 2), X).status != "pass"
 
 
 @pytest.mark.parametrize(

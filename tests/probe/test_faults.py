@@ -297,11 +297,18 @@ def test_caches_are_removed_and_directory_stays(tmp_path: Path, started: list[St
 def test_usage_errors_exit_with_2(tmp_path: Path) -> None:
     path = tmp_path / "target.py"
     path.write_text("def g(x):\n    return x\n")
-    for argument in (str(path), f"{tmp_path}/none.py::f"):
-        probe = start(argument)
-        output, errors = probe.process.communicate(timeout=60)
-        assert (probe.process.returncode, output) == (2, b"")
-        assert b"compile_probe:" in errors
+    wrong = (
+        ([str(path)], "FILE::TARGET"),
+        ([f"{path}:f"], "FILE::TARGET"),
+        ([f"{tmp_path}/none.py::f"], "none.py"),
+        ([], "FILE::TARGET"),
+        ([f"{path}::f", "--budget", "much"], "--budget"),
+        ([f"{path}::f", "--no-such-option"], "--no-such-option"),
+    )
+    for arguments, named in wrong:
+        ended = run(*arguments, timeout=60)
+        assert (ended.code, ended.done["status"]) == (2, "error"), arguments
+        assert named in ended.done["message"] and named in ended.errors
     ended = run(f"{path}::f")
     assert ended.code == 2
     assert "'f'" in ended.done["message"] and "g" in ended.done["message"]

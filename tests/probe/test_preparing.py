@@ -11,7 +11,8 @@ from typing import Any, Callable
 import pytest
 import torch
 
-from compile_probe.errors import NeedsInputsError, TargetError, TargetMemoryError, UsageError
+from compile_probe.errors import NeedsInputsError, TargetError, TargetMemoryError, UnavailableError, UsageError
+from compile_probe.observe import observe_calls
 from compile_probe.protocol.job import Job
 from compile_probe.work import preparation
 from compile_probe.work.preparation import Prepared
@@ -163,6 +164,113 @@ def test_missing_names_and_inputs_say_so(prepare: Prepare) -> None:
         prepare("def f(x): ...\n", "f")
     with pytest.raises(UsageError, match="--inputs absent"):
         prepare("def f(x): ...\n", "f", inputs="absent")
+
+
+ALONE = """
+    class Net(nn.Module):
+        def forward(self, scale=2.0):
+            return torch.ones(2) * scale
+    def main():
+        step = torch.compile(nn.Linear(2, 2))
+        return step(torch.ones(1, 2))
+    def run(*, steps=3):
+        return torch.ones(steps)
+    def other(image, mask):
+        return image * mask
+    def free(*tensors):
+        return tensors
+"""
+
+
+@pytest.mark.parametrize("target", ["Net", "main", "run", "Net.forward"])
+def test_target_without_required_parameters_is_simply_called(prepare: Prepare, target: str) -> None:
+    found = prepare(ALONE, target)
+    assert (found.inputs.source, found.calls) == ("no parameters", (((), {}),))
+    preparation.call_eagerly(found)
+
+
+def test_inputs_of_the_file_that_are_for_others_do_not_make_a_factory(prepare: Prepare) -> None:
+    found = prepare(ALONE + "    def probe_inputs():\n        return torch.ones(2), torch.ones(2)\n", "main")
+    assert found.calls == (((), {}),)
+    assert "probe_inputs" in found.notes[0]
+
+
+@pytest.mark.parametrize(("target", "names"), [("other", "image, mask"), ("free", "*tensors")])
+def test_missing_inputs_name_the_parameters_of_the_target(prepare: Prepare, target: str, names: str) -> None:
+    with pytest.raises(NeedsInputsError) as caught:
+        prepare(ALONE, target)
+    assert f"(the arguments {names})" in caught.value.sentence()
+
+
+def test_compiling_inside_the_target_is_passed_over(prepare: Prepare) -> None:
+    found = prepare(ALONE, "main")
+    compile_before = torch.compile
+    eager = preparation.call_eagerly(found)
+    assert found.subject.compiles_inside and "line 8" in eager.notes[0]
+    assert torch.compile is compile_before
+    seen = observe_calls(found.subject.target, found.calls, compiles_inside=True)
+    assert len(seen.graphs) == 1 and seen.error is None
+    found.subject.call(found.subject.target, ((), {}))
+    assert torch.compile is compile_before
+
+
+SITES = """
+    def main():
+        step = torch.compile(nn.Linear(2, 2))
+        def deeper():
+            @torch.compile
+            def inner(x):
+                return x
+            return inner
+    class Trainer:
+        def __init__(self):
+            self.step = torch.compile(self.run)
+            self.pattern = re.compile("x")
+        def run(self, x):
+            return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        ("step", "inside main (target.py:5)"),
+        ("main.step", "Probe target.py::main"),
+        ("inner", "target.py::main"),
+        ("Trainer.step", "Probe target.py::Trainer,"),
+    ],
+)
+def test_site_inside_a_function_says_what_to_probe_instead(prepare: Prepare, target: str, named: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(SITES, target)
+    assert named in caught.value.sentence()
+
+
+META = """
+    def build():
+        with torch.device("meta"):
+            return nn.Linear(2, 2)
+    net = build()
+    def fake(x):
+        return torch.empty(3, device="meta")
+    def double(x):
+        return x * 2
+    def inputs():
+        return torch.ones(2, 2)
+    def fakes():
+        return torch.ones(2, 2, device="meta")
+"""
+
+
+def test_meta_tensors_are_not_the_fault_of_the_target(prepare: Prepare) -> None:
+    for target, inputs, named in (
+        ("net", "inputs", "weights"),
+        ("double", "fakes", "inputs"),
+        ("fake", "inputs", "returns"),
+    ):
+        with pytest.raises(UnavailableError, match=named) as caught:
+            preparation.call_eagerly(prepare(META, target, inputs=inputs))
+        assert "meta device" in caught.value.message and caught.value.remedy
 
 
 def test_settings_of_the_file_are_in_force(prepare: Prepare) -> None:
