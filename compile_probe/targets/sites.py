@@ -36,8 +36,9 @@ def compile_sites(text: str) -> list[Site]:
 
 def site_called(text: str, name: str) -> Optional[Site]:
     """The site whose object a user would call ``name``: ``step``, ``main.step``, ``Trainer.step``."""
-    last = name.rpartition(".")[2]
-    return next((site for site in compile_sites(text) if site.name in (last, f"self.{last}")), None)
+    owner, _, last = name.rpartition(".")
+    called = [site for site in compile_sites(text) if site.name in (last, f"self.{last}")]
+    return next((site for site in called if owner and site.holder.startswith(owner)), called[0] if called else None)
 
 
 def _sites(scope: ast.AST, classes: tuple[str, ...] = (), holder: Optional[str] = None) -> Iterator[Site]:
