@@ -10,6 +10,7 @@ import copy
 import enum
 import inspect
 import types
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -87,7 +88,7 @@ class _Copier:
         if isinstance(value, Mapping):
             items = {key: self.copy(item) for key, item in cast("Mapping[Any, Any]", value).items()}
             return items if kind is dict else Thing(class_name(value), {f"[{k!r}]": item for k, item in items.items()})
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, deque)):
             elements = [self.copy(item) for item in cast("list[Any]", value)]
             if kind in (list, tuple):
                 return elements if kind is list else tuple(elements)
