@@ -77,6 +77,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--observe-only", action="store_true", help="breaks and recompiles only, no check, no timing")
     add_environment(run)
+    pieces = run.add_argument_group("with --backend piecewise")
+    pieces.add_argument(
+        "--split",
+        action="append",
+        default=[],
+        metavar="S",
+        help="cut at an op, a function, module:CLASS, FILE:LINE, attention",
+    )
+    pieces.add_argument("--sizes", type=_sizes, default=(), metavar="1,2,4", help="sizes to capture (first dimension)")
+    pieces.add_argument("--mix", type=_mix, default=(), metavar="1:5,3:2", help="play requests of sizes with weights")
+    pieces.add_argument("--pad", action="store_true", help="rows are independent: pad requests to a captured size")
     run.add_argument("--watch-stdin", action="store_true", help="cancel when standard input ends")
     observe = commands.add_parser("observe", help="run a command and tell what torch.compile does in it")
     observe.set_defaults(command=_observe)
@@ -125,6 +136,10 @@ def _run(options: argparse.Namespace) -> int:
         inputs=options.inputs,
         calls=options.calls,
         budget=options.budget,
+        split=tuple(options.split),
+        sizes=options.sizes,
+        mix=options.mix,
+        pad=options.pad,
     )
     return run.run(
         job,
@@ -205,6 +220,15 @@ def _positive(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"has to be a number above 0, not {text!r}")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(_positive_int(part) for part in text.split(","))
+
+
+def _mix(text: str) -> tuple[tuple[int, float], ...]:
+    parts = [part.partition(":") for part in text.split(",")]
+    return tuple((_positive_int(size), _positive(weight) if weight else 1.0) for size, _, weight in parts)
 
 
 def _positive_int(text: str) -> int:

@@ -40,20 +40,25 @@ class PieceCompiler:
         """The callable, and the index of the equal piece that it was compiled for, if it was not this one."""
         if self.name == EAGER:
             return module.forward, None
+        whole = structure(module.graph)
+        if whole in self._known:
+            first, function = self._known[whole]
+            return function, first
         parts = partition.segments(module, facts)
         if len(parts) == 1:
-            return self._compile(index, module)
+            return self._compile(index, module), None
         root = partition.split(module, facts, parts, self._graph).root
         for number in range(len(parts)):
             name = f"piece_{number}"
-            root.__dict__[name], _ = self._compile(index, getattr(root, name))
+            root.__dict__[name] = self._compile(index, getattr(root, name))
+        self._known[whole] = index, root.forward
         return root.forward, None
 
-    def _compile(self, index: int, module: Any) -> tuple[Function, Optional[int]]:
+    def _compile(self, index: int, module: Any) -> Function:
         key = structure(module.graph)
         known = self._known.get(key)
         if known is not None:
-            return known[1], known[0]
+            return known[1]
         values = [node.meta.get("example_value") for node in module.graph.nodes if node.op == "placeholder"]
         begin = time.perf_counter()
         try:
@@ -67,7 +72,7 @@ class PieceCompiler:
             function = module.forward
         self.seconds += time.perf_counter() - begin
         self._known[key] = index, function
-        return function, None
+        return function
 
 
 def _inductor(module: Any, values: Sequence[Any]) -> Function:

@@ -22,6 +22,8 @@ class Job:
 
     ``variant`` is None for the worker that observes, else the backend to compile with and to measure.
     ``calls`` is the least number of observed calls, ``budget`` the seconds of measuring a variant and size.
+    For the piecewise backend: ``split`` as given with ``--split``, ``sizes`` to capture instead of those of the inputs,
+    ``mix`` as (size, weight) of requests to play, ``pad`` that a request may be padded to a captured size.
     """
 
     file: str
@@ -32,6 +34,10 @@ class Job:
     calls: int = 5
     budget: float = 5.0
     variant: Optional[str] = None
+    split: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    mix: tuple[tuple[int, float], ...] = ()
+    pad: bool = False
 
     def write(self, folder: Path) -> None:
         """Leave the job in a folder for the worker that is started on it."""

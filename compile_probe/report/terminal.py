@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Optional, TextIO
 
+from . import pieces
+
 _VERDICTS = {
     "faster": "faster",
     "slower": "slower",
@@ -81,6 +83,10 @@ class Terminal:
             self._findings(result)
         for note in result.get("notes", ()):
             self._line(f"note: {note}")
+        if result.get("piecewise"):
+            self._line("")
+            for line in pieces.lines(result["piecewise"]):
+                self._line(line)
         if result["measurements"]:
             self._table(result)
         for check in result["checks"]:

@@ -129,6 +129,8 @@ def _work(job: Job, name: str, shared: Run, cancel: Cancellation, stream: Stream
 def _merge(parts: dict[str, Any], variant: str, outcome: Outcome) -> None:
     """Add what the worker of a variant found; one that failed is listed with its reason and no number."""
     parts["checks"].extend(outcome.part.get("checks", []))
+    if "piecewise" in outcome.part:
+        parts["piecewise"] = outcome.part["piecewise"]
     measured: list[dict[str, Any]] = outcome.part.get("measurements", [])
     parts["measurements"].extend(measured)
     for one in measured:

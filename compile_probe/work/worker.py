@@ -64,10 +64,11 @@ def _do(job: Job, stages: Stages) -> None:
         stages.start("load", note="importing torch", least=START_LIMIT)
     else:
         stages.start("compile", note=f"{job.variant}: a fresh process", least=START_LIMIT)
-    from . import tracing, variants  # noqa: PLC0415  (the stage has to be told before torch is imported)
+    from . import capturing, tracing, variants  # noqa: PLC0415  (the stage has to be told before torch is imported)
 
     stages.progress("torch is imported")
-    (tracing if job.variant is None else variants).run(job, stages)
+    work = tracing if job.variant is None else capturing if job.variant == capturing.NAME else variants
+    work.run(job, stages)
 
 
 def _unexpected(error: BaseException, stage: str, file: Path) -> dict[str, Any]:
