@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,17 +15,6 @@ import torch
 import torch_npu  # noqa: F401  (before anything else of it)
 
 CASES = Path(__file__).parent / "cases"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def torchair() -> None:
-    """Import torchair before npugraph_ex, after which it cannot be; its signal handlers are undone."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    import torchair
-
-    torchair.CompilerConfig()
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)

@@ -112,6 +112,9 @@ def main() -> None:
     parser.add_argument("--launcher", action="store_true", help="print the path of a launcher and end")
     parser.add_argument("arguments", nargs="*", help="after --: the arguments of Python")
     options = parser.parse_args()
+    if sys.platform != "linux":
+        print("NOT RUN: there are torch_npu wheels for Linux only; nothing is claimed for the Ascend path here")
+        return
     python = interpreter(options.requirements)
     libraries = driver(python, options.fault)
     if options.launcher:

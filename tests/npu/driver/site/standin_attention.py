@@ -56,7 +56,14 @@ def attention(
     result = ((weights / total) @ value.float()).to(query.dtype)
     number = torch.empty(1, dtype=torch.int64, device=scores.device)
     wide = (*most.shape[:-1], 8)
-    return (result, most.expand(wide).contiguous(), total.expand(wide).contiguous(), torch.empty(0, device=scores.device), number, number.clone())
+    return (
+        result,
+        most.expand(wide).contiguous(),
+        total.expand(wide).contiguous(),
+        torch.empty(0, device=scores.device),
+        number,
+        number.clone(),
+    )
 
 
 def returned(schema: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:

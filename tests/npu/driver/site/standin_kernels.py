@@ -1,10 +1,10 @@
 """Kernels for the device ``npu`` over the stand-in driver: the CPU's, on views of the same memory.
 
 Every ATen operator that torch_npu registers for its device and that computes is launched on the driver's current
-stream, which runs it or, in a capture, records it. In a capture nothing is computed or written: outputs have the shapes that
-the meta kernels give, and memory holds what it held before (NaN, if nothing) until a replay. Views, factories of empty memory, copies between host and device, and
-reading a number keep torch_npu's own kernels. So do the operators that torch_npu has only as aclop, while a stream is
-captured: refusing them is its own affair.
+stream, which runs it or, in a capture, records it. In a capture nothing is computed or written: outputs have the
+shapes that the meta kernels give, and memory holds what it held before (NaN, if nothing) until a replay. Views,
+factories of empty memory, copies between host and device, and reading a number keep torch_npu's own kernels. So do the
+operators that torch_npu has only as aclop, while a stream is captured: refusing them is its own affair.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ def _run(op: Any, *args: Any, kernel: Optional[Callable[..., Any]] = None, **kwa
         if isinstance(leaf, torch.Tensor) else leaf
         for i, leaf in enumerate(leaves)
     ]  # fmt: skip
-    fresh = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and (i >= len(known) or known[i] is None)]
+    fresh = [
+        i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and (i >= len(known) or known[i] is None)
+    ]
     targets = [view(outputs[i]) for i in fresh]
 
     def store() -> None:
