@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import json
 import pdb
@@ -59,3 +60,17 @@ def test_generated_facts_hold(module: str) -> None:
         (key, fact, table()[section].get(key)) for section, key, fact in found if table()[section].get(key) != fact
     ]
     assert not different
+
+
+def test_arguments_of_compile_are_read_as_torch_has_them() -> None:
+    import torch._inductor.config
+    from compile_lens.knowledge.compile_arguments import accepted, installed_torch
+
+    known = accepted(installed_torch())
+    assert known.installed
+    assert known.keywords == set(inspect.signature(torch.compile).parameters)
+    assert known.modes == set(torch._inductor.list_mode_options())
+    assert known.backends >= set(torch._dynamo.list_backends(exclude_tags=()))
+    assert {"max_autotune", "triton.cudagraphs", "cpp.simdlen"} <= known.options
+    unknown = set(torch._inductor.list_options()) - known.options
+    assert unknown <= {"TYPE_CHECKING"}, "an import that counts as an option"

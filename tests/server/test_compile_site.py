@@ -258,3 +258,151 @@ ANEW = {
 def test_compiled_anew(name: str) -> None:
     text, expected = ANEW[name]
     assert [finding.code for finding in findings(text, "CL501")] == (["CL501"] if expected else [])
+
+
+KEYS = {
+    "saved": ("net = torch.compile(Net())\ntorch.save(net.state_dict(), 'a.pt')\n", "certain"),
+    "saved in a dict": (
+        "net = torch.compile(Net())\ntorch.save({'model': net.state_dict(), 'n': 1}, 'a.pt')\n",
+        "certain",
+    ),
+    "saved through a name": (
+        "def main(net):\n    net = torch.compile(net)\n    state = {'model': net.state_dict()}\n    torch.save(state, 'a.pt')\n",
+        "certain",
+    ),
+    "saved item by item": (
+        "def main(net):\n    net = torch.compile(net)\n    state = {}\n    state['model'] = net.state_dict()\n    torch.save(state, 'a.pt')\n",
+        "certain",
+    ),
+    "saved on some paths": (
+        "def main(net, fast):\n    if fast:\n        net = torch.compile(net)\n    torch.save(net.state_dict(), 'a.pt')\n",
+        "likely",
+    ),
+    "saved by a trainer": (
+        "class T:\n    def __init__(self, net):\n        self.net = torch.compile(net)\n\n"
+        "    def save(self):\n        torch.save(self.net.state_dict(), 'a.pt')\n",
+        "certain",
+    ),
+    "loaded into the original": (
+        "net = Net()\nfast = torch.compile(net)\nfast(x)\nnet.load_state_dict(fast.state_dict())\n",
+        "certain",
+    ),
+    "plain keys": (
+        "net = Net()\nfast = torch.compile(net)\nfast(x)\nfast.load_state_dict(net.state_dict())\n",
+        "certain",
+    ),
+    "of a file that was saved plain": (
+        "net = Net()\ntorch.save(net.state_dict(), 'a.pt')\nfast = torch.compile(net)\nfast.load_state_dict(torch.load('a.pt'))\n",
+        "certain",
+    ),
+    "of a file": ("net = torch.compile(Net())\nnet.load_state_dict(torch.load('a.pt'))\nnet(x)\n", "likely"),
+    "filter": (
+        "net = torch.compile(Net())\nhead = [p for n, p in net.named_parameters() if n.startswith('lin')]\n",
+        "certain",
+    ),
+    "filter in a loop": (
+        "net = torch.compile(Net())\nfor n, p in net.named_parameters():\n    if n.startswith('lin'):\n        p.requires_grad_(False)\n",
+        "certain",
+    ),
+    "the original": ("net = Net()\nfast = torch.compile(net)\nfast(x)\ntorch.save(net.state_dict(), 'a.pt')\n", ""),
+    "stripped": (
+        "net = torch.compile(Net())\nstate = {k.replace('_orig_mod.', ''): v for k, v in net.state_dict().items()}\ntorch.save(state, 'a.pt')\n",
+        "",
+    ),
+    "in place": ("net = Net()\nnet.compile()\ntorch.save(net.state_dict(), 'a.pt')\n", ""),
+    "kept in memory": (
+        "def main(net):\n    net = torch.compile(net)\n    best = net.state_dict()\n    net.load_state_dict(best)\n    return net(x)\n",
+        "",
+    ),
+    "saved and loaded alike": (
+        "net = torch.compile(Net())\nother = torch.compile(Net())\nother.load_state_dict(net.state_dict())\nother(x)\nnet(x)\n",
+        "",
+    ),
+    "loaded before": ("net = Net()\nnet.load_state_dict(torch.load('a.pt'))\nnet = torch.compile(net)\nnet(x)\n", ""),
+    "any filter": (
+        "net = torch.compile(Net())\nb = [p for n, p in net.named_parameters() if n.endswith('bias')]\n",
+        "",
+    ),
+    "optimizer": (
+        "net = torch.compile(Net())\nopt = torch.optim.SGD(net.parameters())\ntorch.save(opt.state_dict(), 'o.pt')\nnet(x)\n",
+        "",
+    ),
+    "function": ("g = torch.compile(f)\ng(x)\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys(name: str) -> None:
+    text, certainty = KEYS[name]
+    assert [f.certainty for f in findings(text, "CL407")] == ([certainty] if certainty else [])
+
+
+def test_fixes_of_keys() -> None:
+    assert "net = Net()\nnet.compile()\ntorch.save(net.state_dict(), 'a.pt')\n" in fixed(KEYS["saved"][0])
+    assert 'torch.save(getattr(net, "_orig_mod", net).state_dict(), ' in fixed(KEYS["saved"][0], 1)
+    assert 'in getattr(net, "_orig_mod", net).named_parameters() if' in fixed(KEYS["filter"][0], 1)
+
+
+IDENTITY = {
+    "isinstance": ("net = torch.compile(Net())\nassert isinstance(net, Net)\nnet(x)\n", True),
+    "isinstance of a base": ("net = torch.compile(Net())\nassert isinstance(net, nn.Module)\nnet(x)\n", False),
+    "isinstance of another": (
+        "class Other(Net):\n    pass\n\nnet = torch.compile(Net())\nassert not isinstance(net, Other)\nnet(x)\n",
+        False,
+    ),
+    "isinstance in place": ("net = Net()\nnet.compile()\nassert isinstance(net, Net)\nnet(x)\n", False),
+    "twice": ("net = torch.compile(torch.compile(Net()))\nnet(x)\n", True),
+    "twice by name": ("net = Net()\nnet = torch.compile(net)\nnet = torch.compile(net, dynamic=True)\nnet(x)\n", True),
+    "on two paths": (
+        "def main(net, fast):\n    if fast:\n        net = torch.compile(net)\n    else:\n        net = torch.compile(net, dynamic=True)\n    return net\n",
+        False,
+    ),
+    "function twice": ("g = torch.compile(torch.compile(f))\ng(x)\n", False),
+    "script": ("net = torch.compile(Net())\ns = torch.jit.script(net)\n", True),
+    "trace": ("net = torch.compile(Net())\ns = torch.jit.trace(net, x)\n", True),
+    "script of the original": ("net = Net()\nfast = torch.compile(net)\nfast(x)\ns = torch.jit.script(net)\n", False),
+    "export": ("net = torch.compile(Net())\ns = torch.export.export(net, (x,))\n", False),
+    "element": ("net = torch.compile(nn.Sequential(Net(), Net()))\nnet[0](x)\n", True),
+}
+
+
+@pytest.mark.parametrize("name", IDENTITY)
+def test_identity(name: str) -> None:
+    text, expected = IDENTITY[name]
+    assert codes(text) == (["CL408"] if expected else [])
+
+
+ARGUMENTS = {
+    "both": ("g = torch.compile(f, mode='default', options={'max_autotune': True})\n", True),
+    "both, not known": ("def main(mode, options):\n    return torch.compile(f, mode=mode, options=options)\n", False),
+    "mode": ("g = torch.compile(f, mode='reduce_overhead')\n", True),
+    "mode of another backend": ("import m\ng = torch.compile(f, mode='any', backend=m.backend)\n", False),
+    "backend": ("g = torch.compile(f, backend='aot-eager')\n", True),
+    "backend of somebody": ("g = torch.compile(f, backend='hidet')\n", False),
+    "backend registered": (
+        "torch._dynamo.register_backend(f, name='inductor2')\ng = torch.compile(f, backend='inductor2')\n",
+        False,
+    ),
+    "keyword": ("g = torch.compile(f, full_graph=True)\n", True),
+    "keyword of another": (
+        "class K:\n    def compile(self, **k):\n        pass\n\nK().compile(optimizer='adam')\n",
+        False,
+    ),
+    "positional": ("g = torch.compile(f, 'max-autotune')\n", True),
+    "decorator": ("@torch.compile(mode='max_autotune')\ndef g(x):\n    return x\n", True),
+    "in place": ("net = Net()\nnet.compile(mode='reduce_overhead')\n", True),
+    "right": ("g = torch.compile(f, fullgraph=True, dynamic=None, mode='max-autotune-no-cudagraphs')\n", False),
+    "raises": ("import pytest\nwith pytest.raises(TypeError):\n    torch.compile(f, full_graph=True)\n", False),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(name: str) -> None:
+    text, expected = ARGUMENTS[name]
+    assert [finding.code for finding in findings(text, "CL409")] == (["CL409"] if expected else [])
+
+
+def test_fixes_of_arguments() -> None:
+    assert fixed(ARGUMENTS["mode"][0]) == 'g = torch.compile(f, mode="reduce-overhead")\n'
+    assert fixed(ARGUMENTS["keyword"][0]) == "g = torch.compile(f, fullgraph=True)\n"
+    assert fixed(ARGUMENTS["backend"][0]) == 'g = torch.compile(f, backend="aot_eager")\n'

@@ -19,6 +19,8 @@ class Options:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     locale: str = "en"
+    torch_folder: str = ""
+    """Where the torch of the chosen interpreter is installed; its files are read, never run."""
     with_offers: bool = False
     """Also compute targets and offers, which an editor shows."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..fixes.edit import apply, distinct_edits, without_conflicts
+from ..knowledge.compile_arguments import installed_torch
 from ..knowledge.versions import NEWEST, parse_version
 from ..semantics.workspace import Workspace
 from ..text.errors import SourceError
@@ -50,6 +51,7 @@ def run(
             python_version=parse_version(python_version)[:2] if python_version else sys.version_info[:2],
             select=_codes(select),
             ignore=_codes(ignore),
+            torch_folder="" if torch_version else installed_torch(),
         )
     except ValueError as error:
         return _fail(str(error))

@@ -77,7 +77,7 @@ def _scan(source: Source, tree: cst.Module, options: Options, workspace: Optiona
     compiled = frozenset(walk.compiled)
     resolved = {id(state.site.node) for state in states if not state.reason}
     unresolved = {id(s.site.node): s.reason for s in states if id(s.site.node) not in resolved}
-    view = FileView(interpreter, compiled, options.scope, unresolved)
+    view = FileView(interpreter, compiled, options.scope, unresolved, options.torch_folder)
     places = {id(site.node): site.module for site in interpreter.sites}
     for rule in RULES.values():
         if options.wants(rule.code) and options.torch_version in rule.versions:

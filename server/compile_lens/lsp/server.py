@@ -116,6 +116,7 @@ class CompileLensServer(LanguageServer):
             select=self.settings.select,
             ignore=self.settings.ignore,
             locale=self.locale,
+            torch_folder=self.environment.torch_folder,
             with_offers=True,
         )
 

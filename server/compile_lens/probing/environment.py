@@ -16,6 +16,8 @@ class Environment:
     python: Optional[tuple[int, int]] = None
     torch: Optional[str] = None
     torch_npu: Optional[str] = None
+    torch_folder: str = ""
+    """Of the installed package ``torch``; empty where there is none."""
 
 
 def read_environment(interpreter: list[str]) -> Environment:
@@ -28,6 +30,7 @@ def read_environment(interpreter: list[str]) -> Environment:
         prefixes.append(executable.resolve().parent.parent)
     python: Optional[tuple[int, int]] = None
     versions: dict[str, str] = {}
+    torch_folder = ""
     for prefix in prefixes:
         for folder in [*prefix.glob("lib/python3.*/site-packages"), *prefix.glob("lib/python3*/dist-packages")]:
             match = re.search(r"python(\d+)\.(\d+)", str(folder))
@@ -36,6 +39,8 @@ def read_environment(interpreter: list[str]) -> Environment:
             for package in ("torch", "torch_npu"):
                 for info in folder.glob(f"{package}-*.dist-info"):
                     versions.setdefault(package, info.name[len(package) + 1 : -len(".dist-info")])
+            if not torch_folder and (folder / "torch" / "_dynamo").is_dir():
+                torch_folder = str(folder / "torch")
         if versions:
             break
-    return Environment(python, versions.get("torch"), versions.get("torch_npu"))
+    return Environment(python, versions.get("torch"), versions.get("torch_npu"), torch_folder)

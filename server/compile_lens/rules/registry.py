@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..semantics.operations import Operation
+from .compile_arguments import CompileArguments
 from .compile_disabled import CompileDisabled
 from .compiled_anew import CompiledAnew
 from .compiled_forward import CompiledForward
@@ -24,6 +25,7 @@ from .module_counter import ModuleCounter
 from .never_compiled import NeverCompiled
 from .numpy_random import NumpyRandom
 from .parameter_construction import ParameterConstruction
+from .prefixed_keys import PrefixedKeys
 from .recurrent_layer import RecurrentLayer
 from .rule import EFFECTS, Rule
 from .scalar_read import ScalarRead
@@ -35,6 +37,7 @@ from .untraced_operator import UntracedOperator
 from .unused_result import UnusedResult
 from .value_formatting import ValueFormatting
 from .varying_argument import VaryingArgument
+from .wrapper_identity import WrapperIdentity
 
 _CLASSES: tuple[type[Rule], ...] = (
     DataDependentBranch,
@@ -61,6 +64,9 @@ _CLASSES: tuple[type[Rule], ...] = (
     EagerMethod,
     EagerCopy,
     LayerInPlace,
+    PrefixedKeys,
+    WrapperIdentity,
+    CompileArguments,
     CompileDisabled,
     DebugBackend,
     CompiledAnew,

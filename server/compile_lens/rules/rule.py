@@ -67,6 +67,8 @@ class Hit:
     sure: bool = True
     resumes: bool = True
     """Can Dynamo go on behind it? If not, what stands before it is compiled and the rest runs eagerly."""
+    replacement: str = ""
+    """What to write in place of the node, where that alone mends it."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class FileView:
     """``regions``, ``candidates`` or ``all``."""
     unresolved: dict[int, str]
     """Why what a site compiles was not followed, by ``id`` of the site's node."""
+    torch_folder: str = ""
+    """Of the installed torch, whose files say what it accepts; empty where there is none."""
 
 
 @dataclass(frozen=True)
