@@ -15,6 +15,8 @@ import torch
 
 _COUNTER = itertools.count()
 
+sys.path.insert(0, str(Path(__file__).parent / "contract"))  # the contract of vLLM, under vLLM's name
+
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Callable[[str], ModuleType]]:

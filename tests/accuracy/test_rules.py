@@ -61,7 +61,7 @@ def uses_assertion(rule: Rule) -> bool:
 @pytest.mark.parametrize(("rule", "example"), examples("invalid"))
 def test_invalid_does_what_the_rule_says(rule: Rule, example: Example, load: Any) -> None:
     module = load(example.code)
-    if uses_assertion(rule):
+    if uses_assertion(rule) or hasattr(module, "assertion"):
         module.assertion(captured_operations)
         assert scanned(example.code, rule), "the scanner does not see it"
         return
@@ -90,7 +90,7 @@ def test_invalid_does_what_the_rule_says(rule: Rule, example: Example, load: Any
 
 @pytest.mark.parametrize(("rule", "example"), examples("valid"))
 def test_valid_runs_in_one_piece(rule: Rule, example: Example, load: Any) -> None:
-    if uses_assertion(rule):
+    if uses_assertion(rule) or "def assertion(" in example.code:
         load(example.code).assertion(captured_operations)
         assert not scanned(example.code, rule)
         return
@@ -107,7 +107,7 @@ def test_fixed_runs_in_one_piece_with_equal_results(rule: Rule, example: Example
     assert example.fixed is not None
     fixed = load(example.fixed)
     assert not scanned(example.fixed, rule)
-    if uses_assertion(rule):
+    if uses_assertion(rule) or hasattr(fixed, "assertion"):
         fixed.assertion(captured_operations)
         return
     observation = observe(fixed, example)

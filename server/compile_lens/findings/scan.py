@@ -9,6 +9,7 @@ import libcst as cst
 
 from ..rules.registry import RULES
 from ..rules.rule import Context, FileView
+from ..semantics.contracts import contract_of
 from ..semantics.examples import ExampleCall
 from ..semantics.interpreter import Interpreter
 from ..semantics.values import UNKNOWN, Class, Const, External, Function, Instance, Module, Partial, Value, options
@@ -108,6 +109,7 @@ def _walk_sites(interpreter: Interpreter, walk: Walk, states: list[SiteState], s
                 walk.options.torch_version,
                 walk.options.python_version,
                 fullgraph=site.keywords.get("fullgraph") == Const(True),
+                contract=contract_of(site),
                 settings=settings,
             )
             reason = _walk_site(interpreter, walk, site.target)

@@ -10,6 +10,14 @@ from .compile_disabled import CompileDisabled
 from .compiled_anew import CompiledAnew
 from .compiled_forward import CompiledForward
 from .context_manager import ContextManager
+from .contract_argument import ContractArgument
+from .contract_attribute import ContractAttribute
+from .contract_buffer import ContractBuffer
+from .contract_dimensions import ContractDimensions
+from .contract_operator import ContractOperator
+from .contract_scalar_read import ContractScalarRead
+from .contract_shape_branch import ContractShapeBranch
+from .contract_undecorated import ContractUndecorated
 from .data_dependent_branch import DataDependentBranch
 from .data_dependent_operator import DataDependentOperator
 from .debug_backend import DebugBackend
@@ -70,6 +78,14 @@ _CLASSES: tuple[type[Rule], ...] = (
     CompileDisabled,
     DebugBackend,
     CompiledAnew,
+    ContractShapeBranch,
+    ContractScalarRead,
+    ContractAttribute,
+    ContractBuffer,
+    ContractArgument,
+    ContractDimensions,
+    ContractOperator,
+    ContractUndecorated,
     NeverCompiled,
     UnresolvedRegion,
 )

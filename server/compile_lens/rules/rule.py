@@ -10,6 +10,7 @@ import libcst as cst
 
 from ..fixes.edit import Fix
 from ..knowledge.versions import ALWAYS, NEWEST, Interval, Version
+from ..semantics.contracts import Contract
 from ..semantics.interpreter import Interpreter
 from ..semantics.modules import SourceModule
 from ..semantics.operations import Operation
@@ -38,6 +39,8 @@ class Context:
     fullgraph: bool = False
     settings: dict[str, object] = field(default_factory=dict[str, object])
     """``torch._dynamo.config`` as the file sets it."""
+    contract: Optional[Contract] = None
+    """What the framework that compiles the region asks beyond Dynamo."""
 
     @property
     def captures_scalars(self) -> bool:

@@ -17,6 +17,7 @@ from .attributes import method_of, read_attribute
 from .binding import bind_parameters
 from .calls import call_instance, call_value, instantiate
 from .code import dotted_name
+from .contracts import is_contract_decorator
 from .examples import ExampleCall, calls_of, merge
 from .expressions import evaluate, test
 from .frames import Frame
@@ -198,6 +199,9 @@ class Interpreter:
         applied = evaluate(frame, node) if isinstance(node, cst.Name) else UNKNOWN
         if name in ("torch.compile", "torch._dynamo.optimize") or _is_compile(applied):
             self.compile_site(frame, decorator, value, keywords, "decorator")
+            return value
+        if isinstance(value, Class) and is_contract_decorator(name):
+            self.compile_site(frame, decorator, value, {**keywords, "fullgraph": Const(True)}, "vllm")
             return value
         if name in _CUTS and isinstance(value, Function):
             self.cut[id(value.node)] = name

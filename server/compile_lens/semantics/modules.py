@@ -22,7 +22,7 @@ class CompileSite:
     """The file that it stands in."""
     keywords: dict[str, Value] = field(compare=False, hash=False)
     form: str = "call"
-    """``call``, ``method`` (``m.compile()``) or ``decorator``."""
+    """``call``, ``method`` (``m.compile()``), ``decorator``, or ``vllm`` (its decorator of classes)."""
     function: str = ""
     """Qualified name of the function around it; empty at module level."""
 
