@@ -101,6 +101,17 @@ def _parser() -> argparse.ArgumentParser:
         help="switch torch's log of graph breaks on too (default: where the command's torch is older than 2.7)",
     )
     observe.add_argument("run", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command, as you run it")
+    record = commands.add_parser(
+        "record", help="run a command and record what its modules and functions are called with"
+    )
+    record.set_defaults(command=_record)
+    record.add_argument("--json", action="store_true", help="write what was recorded as JSON Lines")
+    record.add_argument("run", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command, as you run it")
+    history = commands.add_parser("history", help="list earlier results, and the inputs that runs recorded")
+    history.set_defaults(command=_history)
+    history.add_argument("target", nargs="?", metavar="FILE[::TARGET]", help="default: the workspace of this folder")
+    history.add_argument("--json", action="store_true")
+    history.add_argument("--limit", type=_positive_int, default=20)
     imported = commands.add_parser("import-trace", help="tell of traces that a run wrote, here or elsewhere")
     imported.set_defaults(command=_import_trace)
     _add_report_options(imported)
@@ -146,7 +157,7 @@ def _run(options: argparse.Namespace) -> int:
         options.backend or DEFAULT_BACKENDS,
         timeout=options.timeout,
         observe_only=options.observe_only,
-        sink=_write_line if options.json else terminal.Terminal(sys.stdout).show,
+        sink=_kept(job, _write_line if options.json else terminal.Terminal(sys.stdout).show),
         watch_stdin=options.watch_stdin,
     )
 
@@ -172,6 +183,49 @@ def _observe(options: argparse.Namespace) -> int:
         torch_logs=options.torch_logs,
         output=sys.stderr.fileno() if options.json else None,
     )
+
+
+def _record(options: argparse.Namespace) -> int:
+    from .report import kept  # noqa: PLC0415
+    from .runs import recording  # noqa: PLC0415
+
+    command = options.run[1:] if options.run[:1] == ["--"] else options.run
+    code, records, notes = recording.record(command)
+    for line in kept.recorded(records, notes, as_json=options.json):
+        print(line, file=sys.stdout if options.json else sys.stderr)
+    return code
+
+
+def _history(options: argparse.Namespace) -> int:
+    from .report import kept  # noqa: PLC0415
+    from .store.database import Store  # noqa: PLC0415
+    from .store.place import store_file  # noqa: PLC0415
+
+    named = str(options.target or "")
+    file, _, target = named.rpartition("::") if "::" in named else (named, "", "")
+    path = Path(file or Path.cwd()).resolve()
+    if not path.exists():
+        raise UsageError(f"There is no {file}.")
+    with Store(store_file(path)) as store:
+        results = store.results(str(path) if path.is_file() else None, target or None, options.limit)
+        inputs = [row for row in store.recorded_targets() if not path.is_file() or row[0] == str(path)]
+        lines = kept.history(results, inputs, store.notes, as_json=options.json)
+    for line in lines:
+        print(line)
+    return 0
+
+
+def _kept(job: Job, show: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    """Show events, and keep the result that the last one holds."""
+
+    def sink(event: dict[str, Any]) -> None:
+        if event["type"] == "done":
+            from .store.results import keep  # noqa: PLC0415
+
+            event["result"].setdefault("notes", []).extend(keep(job.file, job.target, event))
+        show(event)
+
+    return sink
 
 
 def _import_trace(options: argparse.Namespace) -> int:

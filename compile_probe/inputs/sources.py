@@ -2,8 +2,9 @@
 
 Order: ``--inputs NAME``; ``probe_inputs()`` and ``get_example_inputs()``, on the class before the module;
 ``get_inputs()`` beside an ``nn.Module`` class; Lightning's ``example_input_array``; Hugging Face's ``dummy_inputs``;
-a ``# probe:`` comment above the target. Where none of them says anything and no parameter has to be given, the target
-is called without arguments.
+a ``# probe:`` comment above the target; inputs recorded from a run (``compile-lens record``);
+``[[tool.compile-lens.target]]`` in pyproject.toml. What sources further down say otherwise is told in a note.
+Where none of them says anything and no parameter has to be given, the target is called without arguments.
 
 What such a function may return, decided without looking at the target:
 
@@ -22,15 +23,19 @@ What such a function may return, decided without looking at the target:
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Callable, Optional, cast
 
 from ..errors import InputsError, NeedsInputsError, ProbeError, UsageError
+from ..nested import leaves
+from ..recording.values import call_of
 from ..targets.calls import Call
 from ..targets.discovery import MODULE_SOURCES, find_comment
 from ..targets.loading import describe
 from . import comments
+from .project import inputs_in_project
+from .recorded import find_recorded
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,9 @@ class ExampleInputs:
     source: str
     cases: tuple[Case, ...]
     sizes: tuple[int, ...] = ()
+    detail: str = ""
+    """More about the source: which run, how old, which file."""
+    notes: tuple[str, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -82,7 +90,7 @@ def find_inputs(
     found = _find(module, text, name, target, owner, explicit)
     for call in () if factory else found.calls:
         _check_fit(target, call, found.source)
-    return found
+    return replace(found, notes=(*found.notes, *_others(found, module, text, name)))
 
 
 def _find(
@@ -108,16 +116,67 @@ def _find(
             value = _attribute(instance, attribute)
             if value is not None:
                 return _single(attribute, calls_of(value))
-    comment = find_comment(text, name)
-    if comment is not None:
-        sweep = comments.parse(comment)
-        cases = tuple(Case(size.label, (size.call(),)) for size in sweep.sizes())
-        return ExampleInputs("comment", cases, sweep.swept)
+    for kind in WRITTEN:
+        written = _written(kind, module, text, name)
+        if written is not None:
+            return written
     if not required(target):
         return NOTHING_NEEDED
     raise NeedsInputsError(
         f"Nothing says what to call {name} with.", stage="inputs", remedy=how_to_write(target, owner is not None)
     )
+
+
+WRITTEN = ("comment", "recorded", "pyproject")
+"""Sources that run no code of the user's, in their order."""
+
+
+def _written(kind: str, module: ModuleType, text: str, name: str) -> Optional[ExampleInputs]:
+    """The inputs of one of ``WRITTEN``, if it has any."""
+    file = getattr(module, "__file__", None)
+    if kind == "comment":
+        comment = find_comment(text, name)
+        return _swept(kind, comments.parse(comment)) if comment is not None else None
+    if kind == "recorded":
+        recorded = find_recorded(file, name)
+        if recorded is None:
+            return None
+        return ExampleInputs(kind, (Case(None, recorded.calls()),), (), recorded.detail, recorded.notes)
+    found = inputs_in_project(file, name)
+    return _swept(kind, comments.parse(found[0]), str(found[1])) if found is not None else None
+
+
+def _swept(source: str, sweep: comments.Sweep, detail: str = "") -> ExampleInputs:
+    cases = tuple(Case(size.label, (size.call(),)) for size in sweep.sizes())
+    return ExampleInputs(source, cases, sweep.swept, detail)
+
+
+def _others(found: ExampleInputs, module: ModuleType, text: str, name: str) -> list[str]:
+    """Notes on sources further down that say something else."""
+    behind = WRITTEN[WRITTEN.index(found.source) + 1 :] if found.source in WRITTEN else WRITTEN
+    notes: list[str] = []
+    for kind in behind:
+        try:
+            other = _written(kind, module, text, name)
+        except ProbeError as error:
+            notes.append(f"The {kind} inputs cannot be used and were not needed: {error.message}")
+            continue
+        if other is not None and _forms(other) != _forms(found):
+            of = f" ({other.detail})" if other.detail else ""
+            notes.append(f"The {kind} inputs{of} are other ones; those of {found.source} were used.")
+    return notes
+
+
+def _forms(inputs: ExampleInputs) -> set[str]:
+    """Calls by the shapes and types of their values, whether given by position or by name."""
+    return {
+        str([_form(leaf) for leaf in (*leaves(list(args)), *leaves(list(kwargs.values())))])
+        for args, kwargs in inputs.calls
+    }
+
+
+def _form(value: Any) -> str:
+    return f"{value.dtype}{tuple(value.shape)}" if hasattr(value, "dtype") and hasattr(value, "shape") else repr(value)
 
 
 def calls_of(value: Any) -> tuple[Call, ...]:
@@ -154,10 +213,19 @@ def build(cls: Callable[..., Any], module: ModuleType, text: str, name: str) -> 
             args, kwargs = tuple(cast("list[Any]", args[0])), cast("dict[str, Any]", args[1])
         source = "get_init_inputs()"
     else:
+        recorded = find_recorded(getattr(module, "__file__", None), name)
+        written = inputs_in_project(getattr(module, "__file__", None), name)
+        project_init = comments.parse(written[0]).init if written is not None else None
+        missing = required(cls)
         args, kwargs = (), {}
         source = "no arguments"
-        missing = required(cls)
-        if missing:
+        if recorded is not None and recorded.init is not None and (missing or not _given(cls, module, text, name)):
+            args, kwargs = call_of(recorded.init)
+            source = f"the arguments recorded from {recorded.detail}"
+        elif project_init is not None:
+            kwargs = dict(project_init)
+            source = "init(...) in pyproject.toml"
+        elif missing:
             listed = ", ".join(missing)
             raise NeedsInputsError(
                 f"{name} needs the constructor arguments {listed}, and nothing gives them.",
@@ -168,6 +236,18 @@ def build(cls: Callable[..., Any], module: ModuleType, text: str, name: str) -> 
         return cls(*args, **kwargs)
     except Exception as error:
         raise InputsError(f"Constructing {name} with {source} raised {describe(error)}.", stage="inputs") from error
+
+
+def _given(cls: Any, module: ModuleType, text: str, name: str) -> bool:
+    """Does something before a recorded run give the inputs of a class?"""
+    functions = (getattr(place, source, None) for source in MODULE_SOURCES for place in (cls, module))
+    conventions = (getattr(cls, "example_input_array", None), getattr(cls, "dummy_inputs", None))
+    return (
+        any(callable(function) for function in functions)
+        or callable(getattr(module, "get_inputs", None))
+        or any(value is not None for value in conventions)
+        or find_comment(text, name) is not None
+    )
 
 
 def how_to_write(target: Any, is_module: bool) -> str:

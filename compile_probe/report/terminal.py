@@ -63,7 +63,7 @@ class Terminal:
 
     def _inputs(self, event: dict[str, Any]) -> None:
         calls = f", {event['calls']} calls" if event["calls"] > 1 else ""
-        self._line(f"  inputs    from {event['source']}{calls}: {event['description']}")
+        self._line(f"  inputs    from {event['source']}{_behind(event.get('detail'))}{calls}: {event['description']}")
 
     def _log(self, event: dict[str, Any]) -> None:
         self._hint("")
@@ -150,6 +150,10 @@ def _row(one: dict[str, Any], device: str) -> tuple[str, ...]:
         _number(one.get("compile_s")),
         f"{calls:,} calls" if calls is not None else "-",
     )
+
+
+def _behind(detail: Optional[str]) -> str:
+    return f" ({detail})" if detail else ""
 
 
 def _ratio(one: dict[str, Any]) -> str:

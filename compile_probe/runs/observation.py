@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Union, cast
 
 from ..errors import UsageError
+from ..store.place import state_folder
 from ..trace.facts import Break, Recompile, Skip
 from ..trace.folder import Folder
 from ..trace.sources import Sources
@@ -131,7 +132,7 @@ def observe(
             _write(folder / RUN_FILE, {**told, "exit": CANNOT_START})
             return CANNOT_START
         teller.send("hello", command=list(command), folder=str(folder), pid=process.pid, torch=version)
-        with _patient(process):
+        with patient(process):
             while True:
                 try:
                     code = process.wait(POLL_S)
@@ -174,15 +175,6 @@ def import_trace(path: Path, sink: Sink, roots: Sequence[Path]) -> int:
     return 0 if teller.folder.record.processes else 3
 
 
-def state_folder() -> Path:
-    """Where runs are kept, outside every project: ``COMPILE_LENS_STATE``, or below ``XDG_STATE_HOME``."""
-    chosen = os.environ.get("COMPILE_LENS_STATE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "compile-lens"
-
-
 KEPT_RUNS = 20
 _FORGOTTEN_S = 14 * 24 * 3600.0
 
@@ -211,7 +203,7 @@ def _made(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _patient(process: subprocess.Popen[bytes]) -> Generator[None]:
+def patient(process: subprocess.Popen[bytes]) -> Generator[None]:
     """Outlive the command: Ctrl-C reaches it by the terminal, a request to end is handed on."""
 
     def ignore(number: int, frame: Any) -> None:

@@ -103,6 +103,7 @@ def _resolve(job: Job, loaded: Loaded) -> Prepared:
         _refuse_meta([args, kwargs], f"The inputs from {inputs.source} have tensors")
     subject = Subject(target, train=job.train, device=device.torch_name)
     cases = tuple(Case(case.size, tuple(subject.place(call) for call in case.calls)) for case in inputs.cases)
+    notes.extend(inputs.notes)
     notes.extend(uncompiled.note(loaded.compiled))
     return Prepared(file, subject, inputs, cases, device, tuple(notes))
 
@@ -306,7 +307,7 @@ def _brief(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         tensor: Any = value
         return _Brief(f"{_dtype(tensor.dtype)}[{','.join(map(str, tensor.shape))}]")
-    return _Brief(_short(value))
+    return _Brief(type(value).__qualname__ if isinstance(value, torch.nn.Module) else _short(value))
 
 
 class _Brief(str):

@@ -34,10 +34,16 @@ def run(job: Job, stages: Stages) -> None:
     described = preparation.describe_call(subject, prepared.calls[0])
     sizes = list(prepared.inputs.sizes)
     stages.channel.send(
-        "inputs", source=prepared.inputs.source, description=described, calls=len(prepared.calls), sizes=sizes
+        "inputs",
+        source=prepared.inputs.source,
+        detail=prepared.inputs.detail,
+        description=described,
+        calls=len(prepared.calls),
+        sizes=sizes,
     )
     stages.part(
         source=prepared.inputs.source,
+        source_detail=prepared.inputs.detail,
         inputs=described,
         device=facts["device"],
         device_name=facts["device_name"],

@@ -14,6 +14,8 @@ from . import __version__
 
 RUNS = {
     "observe": "run a command and tell what torch.compile does in it: compile-lens observe -- python train.py",
+    "record": "run a command and record what its modules and functions are called with",
+    "history": "list earlier results, and the inputs that runs recorded",
     "import-trace": "tell of the traces that a run wrote, here or elsewhere",
 }
 HERE = {

@@ -1,0 +1,1 @@
+"""What is kept between runs, outside every project: recorded inputs and results, one SQLite file a workspace."""
