@@ -10,6 +10,7 @@ import { PYTHON, ROOT, VSIX, startEditor } from '../e2e/vscode.mjs';
 const FIXTURES = path.join(import.meta.dirname, 'fixtures');
 const STUB = path.join(ROOT, 'dist/test/python-extension.vsix');
 const sample = fs.readFileSync(path.join(FIXTURES, 'sample.py'), 'utf8');
+const dropped = fs.readFileSync(path.join(FIXTURES, 'dropped.py'), 'utf8');
 const bare = fs.readFileSync(path.join(FIXTURES, 'bare.py'), 'utf8');
 
 async function runSuite(suite, { prepare, ...options }) {
@@ -65,7 +66,7 @@ before(() => {
 });
 
 test('a trusted workspace', { timeout: 400_000 }, async () => {
-  assertPassed(await runSuite('trusted', { vsix: [VSIX, STUB], files: { 'sample.py': sample, 'other.py': sample, 'bare.py': bare }, settings: { 'compileLens.interpreter': [PYTHON] } }));
+  assertPassed(await runSuite('trusted', { vsix: [VSIX, STUB], files: { 'sample.py': sample, 'other.py': sample, 'bare.py': bare, 'dropped.py': dropped }, settings: { 'compileLens.interpreter': [PYTHON] } }));
 });
 
 test('an untrusted workspace', { timeout: 400_000 }, async () => {

@@ -152,6 +152,14 @@ def test_fixes_of_an_unused_result() -> None:
 
 METHODS = {
     "method": ("net = torch.compile(Net())\nnet.embed(x)\n", ["CL403"]),
+    "generate": (
+        "from transformers import AutoModelForCausalLM as A\nm = A.from_pretrained('m')\nm = torch.compile(m)\nm.generate(x)\n",
+        ["CL403"],
+    ),
+    "generate in place": (
+        "from transformers import AutoModelForCausalLM as A\nm = A.from_pretrained('m')\nm.compile()\nm.generate(x)\n",
+        [],
+    ),
     "forward in place": ("net = Net()\nnet.compile()\nnet.forward(x)\n", ["CL403"]),
     "forward of a wrapper": ("net = torch.compile(Net())\nnet.forward(x)\n", []),
     "method in place": ("net = Net()\nnet.compile()\nnet.embed(x)\n", []),
@@ -355,6 +363,11 @@ IDENTITY = {
     "twice by name": ("net = Net()\nnet = torch.compile(net)\nnet = torch.compile(net, dynamic=True)\nnet(x)\n", True),
     "on two paths": (
         "def main(net, fast):\n    if fast:\n        net = torch.compile(net)\n    else:\n        net = torch.compile(net, dynamic=True)\n    return net\n",
+        False,
+    ),
+    "by another method": (
+        "class T:\n    def __init__(self, net):\n        self.model = net\n\n    def speed_up(self):\n        self.model = torch.compile(self.model)\n\n"
+        "    def more(self):\n        self.model = torch.compile(self.model, dynamic=True)\n",
         False,
     ),
     "function twice": ("g = torch.compile(torch.compile(f))\ng(x)\n", False),

@@ -47,6 +47,7 @@ along: the copy computes the same, eagerly. Compile the copy as well, or copy be
 that `torch.compile(net)` returns is compiled.)
 """
     operations = ()
+    proven_on = ("2.5.1", "2.7.1", "2.13.0")
     invalid = (
         Example(
             _NET

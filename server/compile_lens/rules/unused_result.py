@@ -69,6 +69,7 @@ in place: `model.compile()` needs no assignment, and keeps the class and the key
 Nothing is said where the result is returned, stored, handed on, or called on any path.
 """
     operations = ()
+    proven_on = ("2.5.1", "2.7.1", "2.13.0")
     invalid = (
         Example(
             _HEAD

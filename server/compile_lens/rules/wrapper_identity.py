@@ -147,7 +147,9 @@ def _judge(view: FileView, module: SourceModule, wrapper: Wrapper, use: Use, sit
     call = use.call
     assert call is not None
     first = call.args[0].value is use.node
-    if id(call) in sites and first and (wrapper.is_module or _is_named_module(wrapper)):
+    # An attribute that another method has compiled, or this one at an earlier call, most often is guarded elsewhere.
+    again = id(call) in sites and call is not wrapper.call and here(module, wrapper, use)
+    if again and first and (wrapper.is_module or _is_named_module(wrapper)):
         return Hit(
             call,
             Text(
@@ -178,6 +180,12 @@ def _judge(view: FileView, module: SourceModule, wrapper: Wrapper, use: Use, sit
                 sure=use.sure,
             )
     return None
+
+
+def here(module: SourceModule, wrapper: Wrapper, use: Use) -> bool:
+    """Does it happen in the function that compiles?"""
+    flow = flow_of(module)
+    return flow.place(use.node) is flow.place(wrapper.call)
 
 
 def _is_named_module(wrapper: Wrapper) -> bool:

@@ -1,6 +1,7 @@
 /** The extension in a trusted workspace, with the server and the probe that users get. */
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as vscode from 'vscode';
 import type { Api } from '../../../extension/src/extension';
@@ -34,6 +35,38 @@ describe('findings', () => {
     assert.ok(edit, 'a preferred quick fix with an edit');
     assert.ok(await vscode.workspace.applyEdit(edit));
     await until('one finding less', () => ownFindings(sample).length < before.length);
+  });
+});
+
+describe('a result of torch.compile that is dropped', () => {
+  /** Frames that Dynamo compiles when the file is run as the user would. */
+  function compiledFrames(): string {
+    return execFileSync(process.env.COMPILE_LENS_PYTHON ?? '', [workspacePath('dropped.py')], { encoding: 'utf8' }).trim();
+  }
+
+  it('is a warning at the call; one click and the file compiles a frame, as a probe confirms', async function () {
+    this.timeout(300_000);
+    const dropped = await openDocument('dropped.py');
+    const [finding] = await findings(dropped);
+    assert.ok(finding);
+    assert.equal(dropped.getText(finding.range), 'torch.compile(net)');
+    assert.equal(finding.severity, vscode.DiagnosticSeverity.Warning);
+    assert.match(finding.message, /dropped.*eager/);
+    assert.equal(compiledFrames(), 'frames 0');
+
+    const fix = (await quickFixes(dropped, finding.range)).find(({ isPreferred }) => isPreferred);
+    assert.ok(fix?.edit, 'a preferred quick fix with an edit');
+    assert.ok(await vscode.workspace.applyEdit(fix.edit));
+    await until('no finding', () => ownFindings(dropped).length === 0);
+    assert.ok(dropped.getText().includes('\nnet.compile()\n'));
+    assert.ok(await dropped.save());
+    assert.equal(compiledFrames(), 'frames 1');
+
+    const state = await vscode.commands.executeCommand<ProbeState>('compileLens.probe', { uri: dropped.uri.toString(), target: 'Net' });
+    assert.equal(state.status, 'ok', state.message ?? '');
+    assert.ok(Number(state.result?.graphs) > 0 || (Array.isArray(state.result?.graphs) && state.result.graphs.length > 0), 'a compiled frame');
+    await vscode.commands.executeCommand('compileLens.clearProbeResults');
+    await vscode.window.showTextDocument(sample);
   });
 });
 
