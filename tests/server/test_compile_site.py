@@ -80,6 +80,8 @@ DROPPED = {
     "unread attribute": "class T:\n    def __init__(self, net):\n        self.net = net\n"
     "        self.fast = torch.compile(self.net)\n\n    def run(self, x):\n        return self.net(x)\n",
     "function": "fast = torch.compile(f)\nf(x)\n",
+    "nothing comes back": "net = Net()\nfast = net.compile()\n",
+    "forward": "def main(net):\n    torch.compile(net.forward)\n    return net(x)\n",
     "condition": "net = Net()\nif x.shape[0] > 1:\n    torch.compile(net)\nnet(x)\n",
     "main guard": "def main():\n    net = Net()\n    torch.compile(net)\n    net(x)\n\nif __name__ == '__main__':\n    main()\n",
 }
@@ -136,6 +138,7 @@ def test_a_used_result_is_left_alone(name: str) -> None:
 
 
 def test_fixes_of_an_unused_result() -> None:
+    assert "    net.forward = torch.compile(net.forward)\n" in fixed(DROPPED["forward"])
     assert fixed(DROPPED["statement"]) == "net = Net()\nnet.compile()\nnet(x)\n"
     assert fixed(DROPPED["statement"], 1) == "net = Net()\nnet = torch.compile(net)\nnet(x)\n"
     assert "model = torch.compile(model, mode='max-autotune')\n" in fixed(DROPPED["statement of unknown"])
@@ -284,6 +287,15 @@ KEYS = {
     ),
     "saved on some paths": (
         "def main(net, fast):\n    if fast:\n        net = torch.compile(net)\n    torch.save(net.state_dict(), 'a.pt')\n",
+        "likely",
+    ),
+    "saved by a helper": (
+        "def save(model, path):\n    torch.save(model.state_dict(), path)\n\nnet = torch.compile(Net())\nsave(net, 'a.pt')\n",
+        "likely",
+    ),
+    "saved by a method": (
+        "class T:\n    def run(self, net):\n        net = torch.compile(net)\n        self.save(net)\n\n"
+        "    def save(self, net):\n        torch.save(net.state_dict(), 'a.pt')\n",
         "likely",
     ),
     "saved by a trainer": (

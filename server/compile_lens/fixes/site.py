@@ -30,6 +30,8 @@ def in_place(module: SourceModule, wrapper: Wrapper, locate: Locate, locale: str
         return []
     if any(map(runs_code_of_torch, wrapper.original)):
         return []  # would compile nothing
+    if isinstance(target, cst.Attribute) and target.attr.value == "forward":
+        return []  # a function
     code = module.tree.code_for_node
     arguments = arguments_text(module, [a for a in call.args if a.value is not target])
     lines = [f"{code(target)}.compile({arguments})"]

@@ -168,6 +168,16 @@ speed_up(run)
 """
             + _EAGER,
         ),
+        Example(
+            _HEAD
+            + """
+net = Net()
+fast = net.compile(backend="eager")
+
+def assertion(captured_operations):
+    assert fast is None
+"""
+        ),
     )
     valid = (
         Example(
@@ -215,7 +225,15 @@ def run(x):
         module = view.interpreter.module
         flow = flow_of(module)
         for wrapper in wrappers_of(module):
-            if wrapper.in_place or in_raises(flow, wrapper.call):
+            if in_raises(flow, wrapper.call):
+                continue
+            if wrapper.in_place:
+                if wrapper.is_module and isinstance(flow.parents.get(id(wrapper.call)), cst.Assign):
+                    yield Hit(
+                        wrapper.call,
+                        Text("`.compile()` compiles in place and returns `None`", "`.compile()` 原地编译，返回 `None`"),
+                        Text("make it a statement of its own", "请单独作为一条语句"),
+                    )
                 continue
             hit = _judge(flow, wrapper, module.tree, module.source.text)
             if hit is not None:
@@ -224,7 +242,7 @@ def run(x):
     def fixes(self, place: Place, locale: str) -> list[Fix]:
         module = place.module
         wrapper = next((w for w in wrappers_of(module) if w.call is place.hit.node), None)
-        if wrapper is None:
+        if wrapper is None or wrapper.in_place:
             return []
         flow = flow_of(module)
         calls = [use.call for use in eager_calls(flow, wrapper) if use.call is not None]

@@ -510,6 +510,7 @@ class _Walker:
         for decorator in node.decorators:
             self.expression(decorator, node)
         self.define(node.name, node.name.value, None, "definition")
+        self.flow.parents[id(node.name)] = node
         self.flow.parents[id(node.body)] = node
         self._function(node, list(node.body.body), node.params)
         for statement in node.body.body:

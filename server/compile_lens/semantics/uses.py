@@ -59,6 +59,9 @@ def _uses(flow: Flow, node: cst.CSTNode, sure: bool, seen: set[int]) -> Iterator
         call = flow.parents.get(id(parent))
         if isinstance(call, cst.Call):
             yield Use("argument", node, parent.keyword.value if parent.keyword else "", call, sure)
+            parameter = _parameter(flow, call, parent)
+            if parameter is not None:  # other calls may give it something else
+                yield from _of_definition(flow, parameter, False, seen)
         else:
             yield Use("other", node, sure=sure)
     elif isinstance(parent, cst.Call):
@@ -131,6 +134,28 @@ def _bound(flow: Flow, node: cst.CSTNode, target: cst.CSTNode, sure: bool, seen:
 def _of_definition(flow: Flow, definition: Definition, sure: bool, seen: set[int]) -> Iterator[Use]:
     for read in definition.reads:
         yield from _uses(flow, read.node, sure and len(read.definitions) == 1, seen)
+
+
+def _parameter(flow: Flow, call: cst.Call, argument: cst.Arg) -> Optional[Definition]:
+    """The parameter that an argument becomes, in a call of a function or own method of the file."""
+    read = flow.reads.get(id(call.func))
+    candidates = read.definitions if read is not None else []
+    skipped = 0
+    if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
+        owner = flow.place(call).owner
+        if owner is not None and call.func.value.value == flow.place(call).first_parameter:
+            candidates, skipped = owner.bound.get(call.func.attr.value, []), 1
+    function = flow.parents.get(id(candidates[0].target)) if len(candidates) == 1 else None
+    if not isinstance(function, cst.FunctionDef) or argument.star or (skipped and function.decorators):
+        return None
+    parameters = [*function.params.posonly_params, *function.params.params]
+    if argument.keyword is not None:
+        named = [p for p in [*parameters, *function.params.kwonly_params] if p.name.value == argument.keyword.value]
+        return flow.definitions.get(id(named[0].name)) if named else None
+    index = next((i for i, other in enumerate(call.args) if other is argument), 0)
+    if any(other.star for other in call.args[:index]) or index + skipped >= len(parameters):
+        return None
+    return flow.definitions.get(id(parameters[index + skipped].name))
 
 
 def _element(flow: Flow, node: cst.CSTNode, parent: cst.CSTNode, sure: bool, seen: set[int]) -> Iterator[Use]:
