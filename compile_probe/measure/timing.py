@@ -58,6 +58,7 @@ class Measurement:
     control: Optional[Interval] = None
     compile_s: Optional[float] = None
     break_even_calls: Optional[int] = None
+    covered: Optional[float] = None
     note: str = ""
 
     def keys(self) -> dict[str, Any]:
@@ -223,6 +224,11 @@ def unsettled(variant: str, size: Optional[str], compile_s: Optional[float]) -> 
     """The result where compilation never comes to rest: a time would be that of the compiler."""
     note = "It is compiled again and again with these inputs; the recompiles name the guards."
     return Measurement(variant=variant, size=size, verdict="recompiled", compile_s=compile_s, note=note)
+
+
+def not_compiled(variant: str, size: Optional[str], why: str) -> Measurement:
+    """The result where no graph was compiled: a time would be that of eager against eager."""
+    return Measurement(variant=variant, size=size, verdict="not-compiled", note=why)
 
 
 def hidden(variant: str, size: Optional[str], compile_s: Optional[float], why: str) -> Measurement:

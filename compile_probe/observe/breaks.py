@@ -18,7 +18,7 @@ from ..targets.ownership import is_user_file
 from . import old_breaks, texts
 from .patches import Patches
 from .recorder import Recorder
-from .records import Frame, GraphBreak
+from .records import Frame, GraphBreak, Suppressed
 from .registry import gb_id_of
 from .stacks import function_name, user_stack
 
@@ -107,6 +107,10 @@ def _watching_frames(recorder: Recorder, original: Callable[..., Any]) -> Callab
             if not getattr(error, "logged", False):
                 _report_lost_frame(recorder, error, frame.f_code)
             raise
+        except Exception as error:
+            if convert_frame.config.suppress_errors and not isinstance(error, exc.SkipFrame):
+                recorder.suppressed.append(_describe_hidden(error, frame.f_code))
+            raise
         if result is not None and getattr(result, "guarded_code", result) is not None:
             recorder.compiles += 1
         return result
@@ -124,6 +128,20 @@ def _report_lost_frame(recorder: Recorder, error: BaseException, code: Any) -> N
         recorder.add_skip(code.co_filename, code.co_firstlineno, function_name(code.co_name), reason)
         return
     recorder.add_break(_describe(error, "skip-frame", code))
+
+
+def _describe_hidden(error: BaseException, code: Any) -> Suppressed:
+    """An error that nobody will see: its own words, on the innermost user line."""
+    stack = user_stack(getattr(error, "real_stack", None) or ())
+    here = stack[0] if stack else Frame(code.co_filename, code.co_firstlineno, code.co_name)
+    inner: BaseException = error
+    while True:  # the first error of the chain is the one that the user can do something about
+        deeper = inner.__cause__ or inner.__context__  # torch raises `from None` here too
+        if deeper is None or deeper is inner:
+            break
+        inner = deeper
+    first = next((line.strip() for line in str(inner).splitlines() if line.strip()), "")
+    return Suppressed(here.file, here.line, f"{type(inner).__name__}: {first}" if first else type(inner).__name__)
 
 
 def _describe(error: Any, effect: str, code: Any) -> GraphBreak:

@@ -16,6 +16,12 @@ def count() -> int:
     return int(utils.counters["frames"]["total"])
 
 
+def graphs() -> int:
+    """Graphs that were compiled since the last ``reset`` (``counters["stats"]["unique_graphs"]``: 2.1 to 2.13)."""
+    utils = torch._dynamo.utils
+    return int(utils.counters["stats"]["unique_graphs"])
+
+
 def limit() -> int:
     """How often Dynamo compiles one function before it leaves it to Python."""
     config = torch._dynamo.config

@@ -7,6 +7,7 @@ from ``node.meta["stack_trace"]``, a text in the form of a traceback, seen on 2.
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Callable
 
 from ..targets.ownership import is_user_file
@@ -23,7 +24,15 @@ def counting_eager(recorder: Recorder) -> Callable[[Any, Any], Callable[..., Any
         nodes = [node for node in module.graph.nodes if node.op in _CALLS]
         lines = {place for node in nodes for place in _innermost_user_place(node.meta.get("stack_trace"))}
         recorder.add_graph(len(nodes), tuple(sorted(lines)))
-        return module.forward
+
+        def run(*args: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return module.forward(*args)
+            finally:
+                recorder.graph_seconds += time.perf_counter() - begin
+
+        return run
 
     return backend
 

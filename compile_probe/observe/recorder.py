@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Any, Callable, Optional, Union
 
-from .records import Graph, GraphBreak, Observation, Recompile, SkippedFrame
+from .records import Graph, GraphBreak, Observation, Recompile, SkippedFrame, Suppressed
 
 Seen = Union[GraphBreak, Recompile, Graph]
 Listener = Callable[[Seen], None]
@@ -27,14 +27,22 @@ class Recorder:
         self.recompiles: list[Recompile] = []
         self.graphs: list[Graph] = []
         self.lines: dict[str, set[int]] = {}
+        self.suppressed: list[Suppressed] = []
+        self.graph_seconds = 0.0
         self._skipped: OrderedDict[tuple[str, int, str, str], int] = OrderedDict()
         self._listener = listener
+
+    @property
+    def left_something(self) -> bool:
+        """Whether a part of the target was left to Python."""
+        return bool(self.breaks or self._skipped or self.suppressed)
 
     def add_break(self, seen: GraphBreak) -> None:
         """Count a break under its (file, line, id); the first one seen gives the details, the worst effect stays."""
         key = (seen.file, seen.line, seen.gb_id or seen.gb_type)
         known = self.breaks.get(key)
         if known is None:
+            seen = replace(seen, call=self.call)
             self.breaks[key] = seen
             self._tell(seen)
             return
@@ -62,11 +70,16 @@ class Recorder:
             graphs=tuple(self.graphs),
             traced={file: sorted(lines) for file, lines in sorted(self.lines.items())},
             skipped=tuple(SkippedFrame(*key, count=count) for key, count in self._skipped.items()),
+            suppressed=tuple(self.suppressed),
             compiles=self.compiles,
             outputs=outputs,
             error=error,
             notes=tuple(self.notes),
         )
+
+    def mute(self) -> None:
+        """Tell nobody any more: what comes now is not part of the observation."""
+        self._listener = self.advanced = None
 
     def _tell(self, seen: Seen) -> None:
         if self._listener is not None:

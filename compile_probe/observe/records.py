@@ -22,7 +22,8 @@ class GraphBreak:
     ``gb_id`` and ``gb_type`` name the innermost cause, ``gb_id`` is None where this torch has no id for it.
     ``effect`` is what became of the frame: ``resume`` (a new graph starts after the line), ``rest-eager`` (compiled up
     to an earlier line, the rest of the frame runs eagerly) or ``skip-frame`` (nothing of the frame is compiled).
-    ``stack`` holds user frames only, innermost first.
+    ``stack`` holds user frames only, innermost first. ``call`` is the 0-based call that it was first seen in;
+    ``first_call_only`` tells that the first call broke there and later ones, on the state that it left, do not.
     """
 
     file: str
@@ -35,6 +36,8 @@ class GraphBreak:
     effect: str
     count: int
     stack: tuple[Frame, ...]
+    call: int = 0
+    first_call_only: bool = False
 
     @property
     def frame_skipped(self) -> bool:
@@ -77,12 +80,22 @@ class SkippedFrame:
 
 
 @dataclass(frozen=True)
+class Suppressed:
+    """An error inside the compiler that ``suppress_errors`` hid; the frame then runs eagerly."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Observation:
     """Everything seen in one series of calls.
 
     ``traced`` maps a file to the sorted lines that Dynamo interpreted symbolically, the breaking ones included.
     ``error`` is the exception of the first call that raised, after which no further call was made.
-    ``outputs`` are the returned values, one a completed call.
+    ``outputs`` are the returned values, one a completed call. ``covered`` is the share of eager's time that is spent in
+    what the graphs hold, where that was measured: only if something was left to Python.
     """
 
     breaks: tuple[GraphBreak, ...] = ()
@@ -90,7 +103,9 @@ class Observation:
     graphs: tuple[Graph, ...] = ()
     traced: dict[str, list[int]] = field(default_factory=lambda: {})
     skipped: tuple[SkippedFrame, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
     compiles: int = 0
     outputs: list[Any] = field(default_factory=lambda: [])
     error: Optional[BaseException] = None
     notes: tuple[str, ...] = ()
+    covered: Optional[float] = None

@@ -12,6 +12,9 @@ EVENT_PIPE = "events"
 MARKER = "COMPILE_PROBE_RUN"
 """Environment variable with the id of the run: whatever process carries it belongs to the run and dies with it."""
 
+DEFAULTED = "COMPILE_PROBE_DEFAULTED"
+"""Environment variable with the names of those that the supervisor set because the user had not."""
+
 START_LIMIT = 120.0
 """Least seconds allowed for starting Python and importing torch, which no option of the user's should cut short."""
 
@@ -21,6 +24,7 @@ class Job:
     """The request of ``run`` for one worker.
 
     ``variant`` is None for the worker that observes, else the backend to compile with and to measure.
+    ``covered`` is what observing found, for the variant's result.
     ``calls`` is the least number of observed calls, ``budget`` the seconds of measuring a variant and size.
     For the piecewise backend: ``split`` as given with ``--split``, ``sizes`` to capture instead of those of the inputs,
     ``mix`` as (size, weight) of requests to play, ``pad`` that a request may be padded to a captured size.
@@ -34,6 +38,7 @@ class Job:
     calls: int = 5
     budget: float = 5.0
     variant: Optional[str] = None
+    covered: Optional[float] = None
     split: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     mix: tuple[tuple[int, float], ...] = ()

@@ -16,6 +16,7 @@ _VERDICTS = {
     "too-noisy": "too noisy to tell",
     "recompiled": "recompiled, not timed",
     "not-measured": "not measured",
+    "not-compiled": "not compiled",
 }
 _LOG_LINES = 4
 _LOG_COLUMNS = 100
@@ -81,6 +82,10 @@ class Terminal:
         result: dict[str, Any] = event["result"]
         if result["graphs"] is not None:
             self._findings(result)
+        if result.get("environment"):
+            self._environment(result["environment"])
+        if result.get("not_compiled"):
+            self._line(f"not compiled: {result['not_compiled']['message']}")
         for note in result.get("notes", ()):
             self._line(f"note: {note}")
         if result.get("piecewise"):
@@ -104,6 +109,7 @@ class Terminal:
         for one in result["breaks"]:
             skipped = "; the whole frame runs eagerly" if one["frame_skipped"] else ""
             times = f" ({one['count']} times)" if one["count"] > 1 else ""
+            times += " (in the first call only)" if one.get("first_call_only") else ""
             cause = f"{one['gb_id'] or 'break'} {one['gb_type'] or ''}".strip()
             self._line(f"  {_near(one['file'])}:{one['line']}: {cause}{times}{skipped}")
             self._line(f"      {_first_sentence(one['reason'])}")
@@ -114,6 +120,16 @@ class Terminal:
             times = f" {len(several)} times" if len(several) > 1 else ""
             guard = _failed_guard(several[-1]["reason"])
             self._line(f"  {_near(file)}:{line}: {function} was compiled again{times}, because no longer: {guard}")
+
+    def _environment(self, environment: dict[str, Any]) -> None:
+        """One line with all that changes what compile does, and who said it."""
+        places: dict[str, str] = environment.get("places") or {}
+        told = [f"{name}={value}" for name, value in environment["variables"].items()]
+        for name, value in environment["options"].items():
+            place = f" ({_near_place(places[name])})" if name in places else ""
+            told.append(f"{name}={value}{place}")
+        if told:
+            self._line(f"environment: {', '.join(told)}")
 
     def _table(self, result: dict[str, Any]) -> None:
         device = str(result["device"]).upper()
@@ -146,7 +162,7 @@ def _row(one: dict[str, Any], device: str) -> tuple[str, ...]:
         _number(one.get("eager_ms")),
         _number(one.get("ms")),
         _ratio(one) if one.get("ratio") is not None else "-",
-        _VERDICTS.get(one["verdict"], str(one["verdict"])),
+        _VERDICTS.get(one["verdict"], str(one["verdict"])) + _coverage(one),
         _number(one.get("compile_s")),
         f"{calls:,} calls" if calls is not None else "-",
     )
@@ -154,6 +170,12 @@ def _row(one: dict[str, Any], device: str) -> tuple[str, ...]:
 
 def _behind(detail: Optional[str]) -> str:
     return f" ({detail})" if detail else ""
+
+
+def _coverage(one: dict[str, Any]) -> str:
+    """How much of eager's time the compiled graphs cover, where a part was left to Python."""
+    covered = one.get("covered")
+    return "" if covered is None else f", graphs cover {100 * covered:.0f} % of eager"
 
 
 def _ratio(one: dict[str, Any]) -> str:
@@ -164,6 +186,11 @@ def _first_sentence(text: str) -> str:
     """The part of an explanation that stands alone; ``--json`` has all of it."""
     head = text.splitlines()[0] if text else ""
     return re.split(r"(?<=[.`])\s+(?=[A-Z])", head, maxsplit=1)[0]
+
+
+def _near_place(place: str) -> str:
+    file, _, line = place.rpartition(":")
+    return f"{_near(file)}:{line}"
 
 
 def _failed_guard(text: str) -> str:

@@ -25,6 +25,9 @@ Sink = Callable[[dict[str, Any]], None]
 
 PROBE_VERSION = "0.1.0"
 
+NOT_COMPILED = "not-compiled"
+"""The verdict where no frame was compiled: eager against eager would be timed."""
+
 
 class Stream:
     """Numbers and dates events and hands them to a sink; a reader that went away ends the run."""
@@ -105,9 +108,15 @@ def _run(job: Job, variants: Sequence[str], shared: Run, cancel: Cancellation, s
     parts = dict(outcome.part)
     parts.update(checks=[], measurements=[], compile={})
     failed: list[Outcome] = []
-    if outcome.status == "ok":
+    if outcome.status == "ok" and parts.get("not_compiled"):
         for variant in variants:
-            measured = _work(replace(job, variant=variant), variant, shared, cancel, stream)
+            row = {"variant": variant, "size": None, "verdict": NOT_COMPILED, "note": parts["not_compiled"]["message"]}
+            stream.send("measurement", row)
+            parts["measurements"].append(row)
+    elif outcome.status == "ok":
+        covered = parts.get("covered")
+        for variant in variants:
+            measured = _work(replace(job, variant=variant, covered=covered), variant, shared, cancel, stream)
             _merge(parts, variant, measured)
             if measured.status != "ok":
                 failed.append(measured)

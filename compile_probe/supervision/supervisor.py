@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Optional, Protocol
 
 from ..host import memory, processes
-from ..protocol.job import EVENT_PIPE, MARKER, START_LIMIT, Job
+from ..protocol.job import DEFAULTED, EVENT_PIPE, MARKER, START_LIMIT, Job
 from . import remedies
 from .output import Output
 
@@ -324,10 +324,12 @@ def environment(folder: Path, marker: str) -> Mapping[str, str]:
     result["PYTHONDONTWRITEBYTECODE"] = "1"
     result["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
     result["TRITON_CACHE_DIR"] = str(folder / "triton")
+    given = set(result)
     result.setdefault("PYTHONHASHSEED", "0")
     threads = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         result.setdefault(variable, threads)
+    result[DEFAULTED] = ",".join(sorted(set(result) - given))
     for variable in _DISTURBING:
         result.pop(variable, None)
     return result

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Union
 
 from ..errors import CompileError
-from ..observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls
-from ..protocol.job import Job
+from ..observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls, settings, uncaptured
+from ..observe.patches import Patches
+from ..protocol.job import DEFAULTED, Job
 from ..protocol.stages import Stages
 from ..targets.loading import describe, line_in
 from . import preparation
 
 
 def run(job: Job, stages: Stages) -> None:
+    """Observe, with an eye on who assigns options of the compiler."""
+    assignments = settings.Assignments()
+    with Patches([]) as patches:
+        assignments.watch(patches)
+        _run(job, stages, assignments)
+
+
+def environment_keys(assignments: settings.Assignments) -> dict[str, Any]:
+    """What changes what compile does, for the result; ``places`` tells where user code assigned an option."""
+    options = assignments.changed()
+    places = {name: f"{file}:{line}" for name, (file, line) in assignments.places.items() if name in options}
+    return {"variables": settings.variables(given_to_us()), "options": options, "places": places}
+
+
+def given_to_us() -> dict[str, str]:
+    """The environment without the variables that the supervisor sets where the user has not."""
+    set_by_us = os.environ.get(DEFAULTED, "").split(",")
+    return {name: value for name, value in os.environ.items() if name not in set_by_us}
+
+
+def _run(job: Job, stages: Stages, assignments: settings.Assignments) -> None:
     """Go through load, inputs, eager and trace; what is found is sent as events and as part of the result.
 
     :raises ProbeError: whatever keeps the target from being called or compiled
@@ -68,11 +91,14 @@ def run(job: Job, stages: Stages) -> None:
         train=subject.train,
         grad=subject.grad,
         compiles_inside=subject.compiles_inside,
+        cover=True,
         listener=lambda seen: _tell(stages, seen),
         advanced=_Heartbeat(stages).beat,
     )
     subject.restore(state)
-    stages.part(**_summary(observation, file))
+    why = uncaptured.cause(subject.target, observation, assignments) if not observation.graphs else None
+    stages.part(**_summary(observation, file), not_compiled=None if why is None else asdict(why))
+    stages.part(environment=environment_keys(assignments))
     if observation.error is not None:
         error = observation.error
         raise CompileError(
@@ -121,6 +147,8 @@ def _summary(observation: Observation, file: Path) -> dict[str, Any]:
         "recompiles": [asdict(seen) for seen in observation.recompiles],
         "traced": {path: ranges(lines) for path, lines in observation.traced.items()},
         "skipped": [asdict(seen) for seen in observation.skipped],
+        "suppressed": [asdict(seen) for seen in observation.suppressed],
+        "covered": observation.covered,
         "observe_notes": list(observation.notes),
         "sources": hashes([str(file), *observation.traced]),
     }

@@ -16,10 +16,12 @@ from ..check.checker import Check, Checker
 from ..errors import CompileError
 from ..inputs.sources import Case
 from ..measure.estimate import Interval
-from ..measure.timing import Measurement, Timer, hidden, measure, unsettled
-from ..observe import compiles
+from ..measure.timing import Measurement, Timer, hidden, measure, not_compiled, unsettled
+from ..observe import compiles, observe_calls, uncaptured
+from ..observe.settings import Assignments
 from ..protocol.job import Job
 from ..protocol.stages import Stages
+from ..targets.calls import copy_call
 from ..targets.loading import describe, line_in
 from ..targets.subject import State
 from . import preparation
@@ -42,6 +44,7 @@ def run(job: Job, stages: Stages) -> None:
     for case in prepared.cases:
         check, measurement = _Sizing(prepared, backend, stages, state, job.budget).run(case)
         checks.append(check)
+        measurement = replace(measurement, covered=job.covered)
         measurements.append(measurement)
         stages.channel.send("measurement", **measurement.keys())
         stages.part(checks=[check_keys(c) for c in checks], measurements=[m.keys() for m in measurements])
@@ -86,6 +89,11 @@ class _Sizing:
                 file=str(self._prepared.file),
                 line=line_in(error, self._prepared.file),
             ) from error
+        if compiles.graphs() == 0:
+            stages.end(0.0, note="nothing was compiled")
+            why = self._why_not_compiled(case)
+            check = Check(name, "error", f"Nothing was compiled: {why}")
+            return check, not_compiled(name, case.size, why)
         compile_s = max(0.0, warm.compiling_s - warm.compiling_passes * eager_s)
         stages.end(
             compile_s,
@@ -105,6 +113,14 @@ class _Sizing:
         measurement = measure(timer, name, case.size, compiled, self._budget, compile_s, self._report)
         stages.end(time.perf_counter() - begin, note=_load_note())
         return check, measurement
+
+    def _why_not_compiled(self, case: Case) -> str:
+        """Look at the frames once more, with the backend itself: Dynamo made graphs when it was observed."""
+        subject = self._prepared.subject
+        subject.restore(self._state)
+        calls = [copy_call(call) for call in case.calls]
+        seen = observe_calls(subject.target, calls, grad=subject.grad, train=subject.train, backend=self._backend.name)
+        return uncaptured.cause(subject.target, seen, Assignments()).message
 
     def _check(self, case: Case, compiled: Callable[..., Any]) -> tuple[Check, Callable[..., Any]]:
         """Check the compiled target; returns it, or a new one where the check had to change how it is compiled."""

@@ -37,6 +37,20 @@ def test_short(given: dict[str, Any] | None, words: str) -> None:
     assert wording.short(given, "ok", "en") == words
 
 
+def test_not_compiled_has_its_cause() -> None:
+    why = {
+        "message": "TORCHDYNAMO_DISABLE=1 in the environment switches torch.compile off.",
+        "file": None,
+        "line": None,
+    }
+    row = {"variant": "inductor", "verdict": "not-compiled", "note": why["message"]}
+    result = {"device": "cpu", "graphs": 0, "breaks": [], "not_compiled": why, "measurements": [row]}
+    assert wording.short(result, "ok", "en") == "not compiled"
+    assert wording.short(result, "ok", "zh-cn") == "未编译"
+    assert wording.lens(result, "ok", None, "en").startswith("not compiled: TORCHDYNAMO_DISABLE=1 in the environment")
+    assert why["message"] in wording.detail(result, "ok", None, "en")
+
+
 def test_no_number_of_a_run_that_failed() -> None:
     assert wording.short(result("faster"), "timeout", "en") == "not measured"
 

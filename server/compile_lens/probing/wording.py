@@ -26,6 +26,8 @@ def short(result: Optional[Result], status: str, locale: str) -> str:
     """Few words: ``CPU 1.58x``, ``CPU 0.83x slower``, ``CPU no clear difference``, ``not measured``."""
     zh = locale.startswith("zh")
     measurement = best(result) if result and status == "ok" else None
+    if result and result.get("not_compiled"):
+        return "未编译" if zh else "not compiled"
     if result is None or measurement is None:
         return "未实测" if zh else "not measured"
     verdict = measurement.get("verdict")
@@ -111,8 +113,19 @@ def failed_check(result: Result, locale: str) -> Optional[str]:
     return None
 
 
+def not_compiled(result: Result, locale: str) -> Optional[str]:
+    """Why Dynamo compiled nothing at all, in the probe's own words."""
+    cause: Optional[Mapping[str, Any]] = result.get("not_compiled")
+    note = next((m.get("note") for m in result.get("measurements") or () if m.get("verdict") == "not-compiled"), None)
+    why = cause.get("message") if cause else note
+    return f"{'未编译：' if locale.startswith('zh') else 'not compiled: '}{why}" if why else None
+
+
 def unmeasured(result: Result, locale: str) -> Optional[str]:
     """Why a run that went well gave no ratio."""
+    why = not_compiled(result, locale)
+    if why:
+        return why
     if any(m.get("verdict") == "recompiled" for m in result.get("measurements") or ()):
         return "每次调用都重编译，未计时" if locale.startswith("zh") else "compiled again and again: not timed"
     return failed_check(result, locale)
