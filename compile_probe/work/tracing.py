@@ -9,8 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Union
 
+from ..environment import settings, uncaptured
 from ..errors import CompileError
-from ..observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls, settings, uncaptured
+from ..observe import Graph, GraphBreak, Observation, Recompile, fresh_calls, observe_calls
 from ..observe.patches import Patches
 from ..protocol.job import DEFAULTED, Job
 from ..protocol.stages import Stages

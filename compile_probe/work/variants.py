@@ -13,12 +13,13 @@ from typing import Any, Callable
 from .. import backends
 from ..backends import LAYERS, Backend
 from ..check.checker import Check, Checker
+from ..environment import uncaptured
+from ..environment.settings import Assignments
 from ..errors import CompileError
 from ..inputs.sources import Case
 from ..measure.estimate import Interval
 from ..measure.timing import Measurement, Timer, hidden, measure, not_compiled, unsettled
-from ..observe import compiles, observe_calls, uncaptured
-from ..observe.settings import Assignments
+from ..observe import compiles, observe_calls
 from ..protocol.job import Job
 from ..protocol.stages import Stages
 from ..targets.calls import copy_call

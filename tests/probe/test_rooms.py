@@ -28,11 +28,12 @@ ROOMS: dict[str, set[str]] = {
     "backends": {"errors", "untyped"},
     "piecewise": {"errors", "untyped", "nested", "targets", "inputs", "devices"},
     "observe": {"errors", "untyped", "nested", "targets"},
+    "environment": {"untyped", "targets", "observe"},
     "check": {"errors", "untyped", "nested", "targets"},
     "measure": {"errors", "untyped", "nested", "targets", "devices", "observe"},
     "work": {
         *("errors", "untyped", "nested", "protocol", "targets", "inputs", "devices", "backends"),
-        *("observe", "check", "measure", "piecewise"),
+        *("environment", "observe", "check", "measure", "piecewise"),
     },
     "report": set(),
     "trace": set(),

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from compile_probe.observe import observe_calls, uncaptured
-from compile_probe.observe.settings import Assignments, variables
+from compile_probe.environment import uncaptured
+from compile_probe.environment.settings import Assignments, variables
+from compile_probe.observe import observe_calls
 
 from .conftest import Ended, run
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from ..observe.records import Observation
 from . import settings
-from .records import Observation
 from .settings import Assignments
 
 

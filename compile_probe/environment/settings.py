@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
+from ..observe.patches import Patches
 from ..targets.ownership import is_user_file
 from ..untyped import torch
-from .patches import Patches
 
 MODULES = {"torch._dynamo.config": "dynamo", "torch._inductor.config": "inductor"}
 """The modules with options, and what we call them in front of an option."""
