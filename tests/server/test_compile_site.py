@@ -315,6 +315,10 @@ KEYS = {
         "net = Net()\ntorch.save(net.state_dict(), 'a.pt')\nfast = torch.compile(net)\nfast.load_state_dict(torch.load('a.pt'))\n",
         "certain",
     ),
+    "of a file that a wrapper may have saved": (
+        "net = torch.compile(Net())\nbest = net.state_dict()\nnet.load_state_dict(torch.load('a.pt'))\nnet(x)\n",
+        "",
+    ),
     "of a file": ("net = torch.compile(Net())\nnet.load_state_dict(torch.load('a.pt'))\nnet(x)\n", "likely"),
     "filter": (
         "net = torch.compile(Net())\nhead = [p for n, p in net.named_parameters() if n.startswith('lin')]\n",
