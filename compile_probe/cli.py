@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -21,6 +22,8 @@ from .targets.discovery import targets
 DEFAULT_TIMEOUT = 120.0
 DEFAULT_BUDGET = 5.0
 DEFAULT_BACKENDS = ("inductor",)
+ON_NPU = ("auto",)
+"""What is measured when no backend is named; the worker knows what the NPU's wheel has."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,6 +120,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_report_options(imported)
     imported.add_argument("trace", type=Path, metavar="DIR|LOG")
     imported.add_argument("--root", type=Path, action="append", default=[], help="folder with the sources; repeatable")
+    backends = commands.add_parser("backends", help="list the backends of this interpreter's torch, and why not")
+    backends.set_defaults(command=_backends)
+    backends.add_argument("--device", default="auto", help="device to compile for (default: %(default)s)")
+    backends.add_argument("--json", action="store_true", help="write the list as JSON")
     listing = commands.add_parser("targets", help="list the targets of a file as JSON, without importing it")
     listing.set_defaults(command=_targets)
     listing.add_argument("file", type=Path)
@@ -154,12 +161,19 @@ def _run(options: argparse.Namespace) -> int:
     )
     return run.run(
         job,
-        options.backend or DEFAULT_BACKENDS,
+        options.backend or _default_backends(options.device),
         timeout=options.timeout,
         observe_only=options.observe_only,
         sink=_kept(job, _write_line if options.json else terminal.Terminal(sys.stdout).show),
         watch_stdin=options.watch_stdin,
     )
+
+
+def _default_backends(device: str) -> tuple[str, ...]:
+    """An NPU is what ``auto`` takes first, so a torch_npu that is installed may mean one."""
+    kind = device.partition(":")[0]
+    there = kind == "npu" or (kind == "auto" and importlib.util.find_spec("torch_npu") is not None)
+    return ON_NPU if there else DEFAULT_BACKENDS
 
 
 def _add_report_options(parser: argparse.ArgumentParser) -> None:
@@ -253,6 +267,12 @@ def _reported(show: Callable[[dict[str, Any]], None], html: Optional[Path]) -> C
         show(event)
 
     return sink
+
+
+def _backends(options: argparse.Namespace) -> int:
+    from .work import listing  # noqa: PLC0415  (imports torch)
+
+    return listing.write(options.device, as_json=options.json)
 
 
 def _targets(options: argparse.Namespace) -> int:

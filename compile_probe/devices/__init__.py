@@ -23,13 +23,17 @@ def choose(name: str) -> Device:
     kind, _, index = name.partition(":")
     if kind == "auto":
         usable = next(cls for cls in ORDER if cls("0").reason_unusable() is None)
-        return usable(choose_index(usable.kind, ""))
+        return usable(_index(usable, ""))
     for cls in ORDER:
         if cls.kind == kind:
             device = cls(index or "0")
             reason = device.reason_unusable()
             if reason is not None:
                 raise UnavailableError(f"The device {name} cannot be used: {reason}", remedy="Choose another --device.")
-            return cls(choose_index(kind, index))
+            return cls(_index(cls, index))
     kinds = ", ".join(cls.kind for cls in ORDER)
     raise UnavailableError(f"There is no device {name!r}.", remedy=f"Known are auto, {kinds}.")
+
+
+def _index(cls: type[Device], index: str) -> str:
+    return choose_index(cls.kind, index, cls("0").indices(), lambda one: cls(one).occupied())

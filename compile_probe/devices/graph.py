@@ -55,7 +55,7 @@ class StreamGraph(Graph):
         self._stream.wait_stream(before)
         try:
             self._api.set_stream(self._stream)
-            self._graph.capture_begin(pool=self._pool, **self._options)
+            self._begin()
             try:
                 outputs = function()
             except BaseException:
@@ -67,6 +67,14 @@ class StreamGraph(Graph):
             self._api.set_stream(before)
         before.wait_stream(self._stream)
         return outputs
+
+    def _begin(self) -> None:
+        try:
+            self._graph.capture_begin(pool=self._pool, **self._options)
+        except BaseException:
+            with contextlib.suppress(Exception):  # what it holds already, streams too, others can use
+                self._graph.reset()
+            raise
 
     def replay(self) -> None:
         self._graph.replay()

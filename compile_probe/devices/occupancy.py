@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Optional
+from collections.abc import Sequence
+from typing import Callable, Optional
 
 from ..ascend import cards
 from ..errors import UnavailableError
@@ -12,19 +13,24 @@ from ..host import locks
 _VISIBLE = {"npu": cards.VISIBLE, "cuda": "CUDA_VISIBLE_DEVICES"}
 
 
-def choose_index(kind: str, index: str) -> str:
-    """The index that torch is to use: the given one, or the first that is idle.
+def choose_index(
+    kind: str, index: str, indices: Sequence[str] = ("0",), occupied: Callable[[str], Optional[str]] = lambda _: None
+) -> str:
+    """The index that torch is to use: the given one, or the first of ``indices`` that is idle.
+
+    ``occupied`` says what the device itself knows of other users; it is asked of those that seem idle, one by one,
+    since asking may put something onto the card.
 
     :raises UnavailableError: it is busy, or all are
     """
     if kind not in _VISIBLE:
         return index or "0"
     holders = _holders() if kind == "npu" else {}
-    candidates = [index] if index else [str(number) for number in sorted(holders)] or ["0"]
+    candidates = [index] if index else [str(number) for number in sorted(holders)] or list(indices)
     refusals: list[str] = []
     for candidate in candidates:
         busy = ", ".join(map(str, holders.get(int(candidate), ()))) if candidate.isdigit() else ""
-        busy = busy or locks.take(f"{kind}-{_physical(kind, candidate)}") or ""
+        busy = busy or occupied(candidate) or locks.take(f"{kind}-{_physical(kind, candidate)}") or ""
         if not busy:
             return candidate
         refusals.append(f"{kind}:{candidate} is used by {busy}")

@@ -27,6 +27,11 @@ class Device(ABC):
         self.index = index
 
     @property
+    def stand_in(self) -> bool:
+        """Whether its driver only stands in for one: calls are counted, and no time means anything."""
+        return False
+
+    @property
     def torch_name(self) -> str:
         """The name for ``torch.device``."""
         return f"{self.kind}:{self.index}"
@@ -34,7 +39,7 @@ class Device(ABC):
     @property
     def label(self) -> str:
         """The name in front of a ratio: ``CPU``, ``CUDA``, ``NPU``."""
-        return self.kind.upper()
+        return self.kind.upper() + (" (stand-in)" if self.stand_in else "")
 
     @abstractmethod
     def name(self) -> str:
@@ -43,6 +48,14 @@ class Device(ABC):
     @abstractmethod
     def reason_unusable(self) -> Optional[str]:
         """None if it can be used now, else the reason, for a sentence."""
+
+    def indices(self) -> list[str]:
+        """All devices of the kind, by torch's index."""
+        return ["0"]
+
+    def occupied(self) -> Optional[str]:
+        """Who else uses it, as far as it can tell; None if nobody does."""
+        return None
 
     @abstractmethod
     def synchronize(self) -> None:

@@ -33,6 +33,8 @@ class Channel:
         self._path = str((folder / EVENT_PIPE).absolute())  # the user may change the directory
         self._owner = os.getpid()
         self._lock = threading.Lock()
+        self.always: dict[str, Any] = {}
+        """Keys that every event from now on has."""
         self._descriptor: Optional[int] = None
         self._identity: tuple[int, int] = (0, 0)
         self._open()
@@ -41,7 +43,9 @@ class Channel:
         """Send one event; blocks while the supervisor is behind."""
         if os.getpid() != self._owner:
             return
-        data = (encode({"type": kind, **keys}) + "\n").encode("utf-8", "backslashreplace")
+        data = (encode({"type": kind, **({} if kind.startswith("_") else self.always), **keys}) + "\n").encode(
+            "utf-8", "backslashreplace"
+        )
         with self._lock:
             if not self._is_ours():
                 self._open()

@@ -11,7 +11,7 @@ _OPS = 3
 def lines(found: dict[str, Any]) -> list[str]:
     """The table of pieces, the totals, the mix, and what the reader should know."""
     pieces: list[dict[str, Any]] = found["pieces"]
-    name = found["graph_name"] + (" (no device graph)" if found["stand_in"] else "")
+    name = found["graph_name"] + (" (no device graph)" if found["graph_name"] == "stand-in" else "")
     rows = [("piece", "state", "calls", "lines", "what")]
     rows += [_row(piece) for piece in pieces]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]

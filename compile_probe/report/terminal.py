@@ -132,7 +132,7 @@ class Terminal:
             self._line(f"environment: {', '.join(told)}")
 
     def _table(self, result: dict[str, Any]) -> None:
-        device = str(result["device"]).upper()
+        device = result.get("device_label") or str(result["device"]).upper()
         rows = [_HEADS, *(_row(one, device) for one in result["measurements"])]
         widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
         self._line("")

@@ -144,7 +144,7 @@ def _merge(parts: dict[str, Any], variant: str, outcome: Outcome) -> None:
     parts["measurements"].extend(measured)
     for one in measured:
         if one.get("compile_s") is not None:
-            parts["compile"].setdefault(variant, one["compile_s"])
+            parts["compile"].setdefault(one["variant"] if variant == "auto" else variant, one["compile_s"])
     if outcome.status not in ("ok", "cancelled"):
         why = {"variant": variant, "status": "error", "worst": None, "message": outcome.message}
         parts["checks"].append(why)

@@ -34,7 +34,7 @@ from ..targets.loading import describe, line_in
 from ..untyped import torch
 from . import preparation
 from .preparation import Prepared
-from .variants import check_keys
+from .variants import STAND_IN, check_keys
 
 NAME = "piecewise"
 MIX_CALLS = 200
@@ -55,6 +55,8 @@ def run(job: Job, stages: Stages) -> None:
         raise UsageError("The backend piecewise is for inference.", remedy="Leave out --mode train.", stage="compile")
     points = splitting.parse(job.split)
     prepared = preparation.resolve(job, preparation.load(job))
+    if prepared.device.stand_in:
+        stages.channel.always["stand_in"] = True
     preparation.call_eagerly(prepared)
     _Capturing(job, stages, prepared, points).run()
 
@@ -73,6 +75,8 @@ class _Capturing:
         policy = Policy(declared=self._declared())
         self._backend = PiecewiseBackend(self._device, points, _compiler(self._device), policy)
         self._notes: list[str] = [] if self._device.real_graphs else [_NO_GRAPHS]
+        if self._device.stand_in:
+            self._notes.append(STAND_IN)
 
     def run(self) -> None:
         subject = self._prepared.subject
@@ -87,6 +91,9 @@ class _Capturing:
         if bad is not None:
             self._stages.skip("measure", "The check failed, so a time would be that of wrong results.")
             measured = [hidden(NAME, case.size, compile_s, bad.message) for case in self._cases]
+        elif self._device.stand_in:
+            self._stages.skip("measure", STAND_IN)
+            measured = [hidden(NAME, case.size, None, STAND_IN) for case in self._cases]
         else:
             measured = self._measure(compiled, compile_s)
         for one in measured:
@@ -235,8 +242,8 @@ class _Capturing:
             piecewise={
                 "compiler": self._backend.compiler,
                 "compile_s": compile_s,
-                "graph_name": self._device.graph_name,
-                "stand_in": not self._device.real_graphs,
+                "graph_name": self._device.graph_name + (" over a stand-in driver" if self._device.stand_in else ""),
+                "stand_in": self._device.stand_in or not self._device.real_graphs,
                 "split": list(self._job.split),
                 "sizes": [self._sizing_of(case) for case in self._cases] if self._sizing else [],
                 "pieces": [piece_keys(piece) for piece in report.pieces],

@@ -174,6 +174,7 @@ def versions(device: devices.Device) -> dict[str, Any]:
         "python": platform.python_version(),
         "device": device.kind,
         "device_name": device.name(),
+        "stand_in": device.stand_in,
     }
 
 

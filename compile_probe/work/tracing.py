@@ -53,6 +53,8 @@ def _run(job: Job, stages: Stages, assignments: settings.Assignments) -> None:
     begin = time.perf_counter()
     prepared = preparation.resolve(job, loaded)
     subject = prepared.subject
+    if prepared.device.stand_in:
+        stages.channel.always["stand_in"] = True
     facts = preparation.versions(prepared.device)
     stages.channel.send("versions", **facts)
     described = preparation.describe_call(subject, prepared.calls[0])
@@ -70,6 +72,8 @@ def _run(job: Job, stages: Stages, assignments: settings.Assignments) -> None:
         source_detail=prepared.inputs.detail,
         inputs=described,
         device=facts["device"],
+        device_label=prepared.device.label,
+        stand_in=prepared.device.stand_in,
         device_name=facts["device_name"],
         versions=facts,
         sizes=sizes,
@@ -81,7 +85,10 @@ def _run(job: Job, stages: Stages, assignments: settings.Assignments) -> None:
     begin = time.perf_counter()
     eager = preparation.call_eagerly(prepared)
     stages.part(notes=list(dict.fromkeys((*prepared.notes, *eager.notes))))
-    stages.end(time.perf_counter() - begin, note=f"{1e3 * eager.seconds:.3g} ms, a first call")
+    stages.end(
+        time.perf_counter() - begin,
+        note="" if prepared.device.stand_in else f"{1e3 * eager.seconds:.3g} ms, a first call",
+    )
 
     stages.start("trace")
     begin = time.perf_counter()

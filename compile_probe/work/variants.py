@@ -28,6 +28,10 @@ from ..targets.subject import State
 from . import preparation
 from .preparation import Prepared
 
+STAND_IN = (
+    "The driver is a stand-in, not an NPU: calls, captures and replays are real, and no time would mean anything."
+)
+
 
 def run(job: Job, stages: Stages) -> None:
     """Measure ``job.variant`` for every size; each size is compiled anew, as a program that uses only it would.
@@ -36,6 +40,8 @@ def run(job: Job, stages: Stages) -> None:
     """
     assert job.variant is not None
     prepared = preparation.resolve(job, preparation.load(job))
+    if prepared.device.stand_in:
+        stages.channel.always["stand_in"] = True
     preparation.call_eagerly(prepared)
     backend = backends.choose(job.variant, prepared.device.kind)
     stages.progress("the target is ready")
@@ -104,7 +110,11 @@ class _Sizing:
         check, compiled = self._check(case, compiled)
         if check.hides_number:
             stages.skip("measure", "The check failed, so a time would be that of wrong results.")
-            return check, hidden(name, case.size, compile_s, check.message)
+            shown = None if self._prepared.device.stand_in else compile_s
+            return check, hidden(name, case.size, shown, check.message)
+        if self._prepared.device.stand_in:
+            stages.skip("measure", STAND_IN)
+            return check, hidden(name, case.size, None, STAND_IN)
         stages.start("measure", note=_note(name, case))
         begin = time.perf_counter()
         if not warm.settled:

@@ -25,7 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "store": set(),
     "inputs": {"errors", "untyped", "nested", "host", "targets", "recording", "store"},
     "devices": {"errors", "untyped", "host", "ascend"},
-    "backends": {"errors", "untyped"},
+    "backends": {"errors", "untyped", "ascend"},
     "piecewise": {"errors", "untyped", "nested", "targets", "inputs", "devices"},
     "observe": {"errors", "untyped", "nested", "targets"},
     "environment": {"untyped", "targets", "observe"},

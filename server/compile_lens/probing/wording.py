@@ -19,12 +19,24 @@ def best(result: Result) -> Optional[Mapping[str, Any]]:
 
 
 def device(result: Result) -> str:
-    return str(result.get("device") or "").upper()
+    return str(result.get("device_label") or str(result.get("device") or "").upper())
+
+
+def stand_in(result: Result, locale: str) -> str:
+    """Why nothing over a stand-in driver is timed."""
+    label = device(result)
+    return (
+        f"{label}：驱动为替身，不计时"
+        if locale.startswith("zh")
+        else f"{label}: nothing is timed over a stand-in driver"
+    )
 
 
 def short(result: Optional[Result], status: str, locale: str) -> str:
     """Few words: ``CPU 1.58x``, ``CPU 0.83x slower``, ``CPU no clear difference``, ``not measured``."""
     zh = locale.startswith("zh")
+    if result is not None and result.get("stand_in"):
+        return device(result)
     measurement = best(result) if result and status == "ok" else None
     if result and result.get("not_compiled"):
         return "未编译" if zh else "not compiled"
@@ -62,7 +74,7 @@ def lens(result: Result, status: str, message: Optional[str], locale: str) -> st
     zh = locale.startswith("zh")
     breaks = observed_breaks(result)
     broken = f"{breaks} 处图中断" if zh else f"{breaks} break{'' if breaks == 1 else 's'}"
-    measurement = best(result) if status == "ok" else None
+    measurement = best(result) if status == "ok" and not result.get("stand_in") else None
     if measurement is None:
         why = message or unmeasured(result, locale) or ("未实测" if zh else "not measured")
         return first_sentence(why) + (f", {broken}" if breaks is not None else "")
@@ -126,6 +138,8 @@ def unmeasured(result: Result, locale: str) -> Optional[str]:
     why = not_compiled(result, locale)
     if why:
         return why
+    if result.get("stand_in"):
+        return stand_in(result, locale)
     if any(m.get("verdict") == "recompiled" for m in result.get("measurements") or ()):
         return "每次调用都重编译，未计时" if locale.startswith("zh") else "compiled again and again: not timed"
     return failed_check(result, locale)

@@ -40,6 +40,7 @@ _Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _driver: Any = ctypes.CDLL("libascendcl.so")
 _recorded: list[Any] = []
 """Keeps callbacks of captured launches alive: a graph may replay them at any time."""
+_prepared: set[int] = set()
 _aclop: dict[Any, Any] = {}
 _libraries: list[Any] = []
 """Keeps the kernels registered."""
@@ -110,6 +111,10 @@ def _aclop_only() -> set[str]:
 
 
 def _stream(device: Any) -> int:
+    if device.index not in _prepared:
+        with torch.npu.device(device.index):  # a card's streams are made when it is first the current one
+            torch.npu.current_stream()
+        _prepared.add(device.index)
     return int(torch_npu._C._npu_getCurrentRawStream(device.index))
 
 
