@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,11 +13,15 @@ from .settings import Assignments
 
 @dataclass(frozen=True)
 class Cause:
-    """A sentence for the user, and the place that it speaks of."""
+    """A sentence for the user, and the place that it speaks of.
+
+    ``gave_up``: Dynamo went through the target and left it at a break, so that results may still differ from eager's.
+    """
 
     message: str
     file: Optional[str] = None
     line: Optional[int] = None
+    gave_up: bool = False
 
 
 def cause(target: Any, observation: Observation, assignments: Assignments) -> Cause:
@@ -59,7 +63,8 @@ def _stopped(observation: Observation) -> Cause:
     if skipping:
         first_break = skipping[0]
         kind = f"{first_break.gb_id or ''} {first_break.gb_type or first_break.reason}".strip()
-        return _at(f"Dynamo gave the frame up at a break: {kind}", (first_break.file, first_break.line))
+        said = f"Dynamo gave the frame up at a break: {kind}"
+        return replace(_at(said, (first_break.file, first_break.line)), gave_up=True)
     if observation.skipped:
         skipped = observation.skipped[0]
         return _at(

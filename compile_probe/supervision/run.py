@@ -108,9 +108,10 @@ def _run(job: Job, variants: Sequence[str], shared: Run, cancel: Cancellation, s
     parts = dict(outcome.part)
     parts.update(checks=[], measurements=[], compile={})
     failed: list[Outcome] = []
-    if outcome.status == "ok" and parts.get("not_compiled"):
+    cause = parts.get("not_compiled")
+    if outcome.status == "ok" and cause and not cause["gave_up"]:
         for variant in variants:
-            row = {"variant": variant, "size": None, "verdict": NOT_COMPILED, "note": parts["not_compiled"]["message"]}
+            row = {"variant": variant, "size": None, "verdict": NOT_COMPILED, "note": cause["message"]}
             stream.send("measurement", row)
             parts["measurements"].append(row)
     elif outcome.status == "ok":

@@ -99,7 +99,7 @@ class _Sizing:
         if compiles.graphs() == 0:
             stages.end(0.0, note="nothing was compiled")
             why = self._why_not_compiled(case)
-            check = Check(name, "error", f"Nothing was compiled: {why}")
+            check, _ = self._check(case, compiled)
             return check, not_compiled(name, case.size, why)
         compile_s = max(0.0, warm.compiling_s - warm.compiling_passes * eager_s)
         stages.end(

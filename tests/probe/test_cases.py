@@ -65,7 +65,12 @@ def test_case(case: dict[str, Any], runs: dict[str, Future[Ended]]) -> None:
         assert result["check"] in case["check_in"], result["checks"]
     verdicts = {one["verdict"] for one in result["measurements"]}
     assert case.get("verdict_not") not in verdicts
-    if "speedup" in case:
+    if "verdict" in case:
+        assert verdicts == {case["verdict"]}
+    if verdicts == {"not-compiled"}:
+        assert result["not_compiled"]["message"]
+        assert not any("ratio" in one for one in result["measurements"])
+    elif "speedup" in case:
         assert verdicts == {"not-measured"}
         assert not any("ratio" in one for one in result["measurements"])
     elif case["status"] == "ok" and "recompiles_at_least" not in case:
