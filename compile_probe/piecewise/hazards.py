@@ -27,6 +27,11 @@ _VIEWS = {
     *("view", "reshape", "transpose", "t", "permute", "unsqueeze", "squeeze", "expand", "slice", "select", "detach"),
     *("alias", "as_strided", "unbind", "split", "chunk", "_unsafe_view", "flatten", "unflatten", "lift_fresh"),
 }
+_HIDDEN_WRITES = {
+    **dict.fromkeys(("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"), ("running_mean", "running_var")),
+}
+"""Arguments that an op writes though its schema does not say so (the running statistics, in training)."""
+
 _ALLOCATIONS = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 
 
@@ -204,12 +209,12 @@ def note(seen: _Seen, func: Any, args: Any, kwargs: dict[str, Any], result: Any)
         seen.random = True
     if packet not in _VIEWS | _ALLOCATIONS:
         seen.works = True
-    for argument, value in zip(func._schema.arguments, args):
-        if argument.alias_info is not None and argument.alias_info.is_write:
+    hidden = _HIDDEN_WRITES.get(packet, ())
+    for index, argument in enumerate(func._schema.arguments):
+        declared = argument.alias_info is not None and argument.alias_info.is_write
+        if declared or argument.name in hidden:
+            value = args[index] if index < len(args) else kwargs.get(argument.name)
             seen.mutates |= {storage_of(tensor) for tensor in _tensors(value)}
-    for argument in func._schema.arguments:
-        if argument.name in kwargs and argument.alias_info is not None and argument.alias_info.is_write:
-            seen.mutates |= {storage_of(tensor) for tensor in _tensors(kwargs[argument.name])}
 
 
 def _tensors(tree: Any) -> list[Any]:

@@ -162,8 +162,17 @@ class PiecewiseRunner:
         session, device = self._session, self._session.device
         begin, before = time.perf_counter(), device.allocated_bytes()
         buffers, static = self._place(args)
+        versions = _versions(static)
         with device.warm_up():
             result = tuple(self.general(*static))
+        silent = [index for index, version in _versions(static).items() if version != versions[index]]
+        if not self._changed.issuperset(silent):  # an op that does not declare what it writes: a capture could lose it
+            for buffer in buffers:
+                if buffer.index in silent:
+                    buffer.give_back(args[buffer.index])
+            self._refuse(entry, "an op in it writes an input without declaring it")
+            entry.counts.general += 1
+            return self._result(result, static, args)
         written = tuple(buffer for buffer in buffers if buffer.index in self._changed)
         for buffer in written:
             buffer.give_back(args[buffer.index])
@@ -258,6 +267,15 @@ class PiecewiseRunner:
         for index, source, offset in _aliases(result, static):
             outputs[index] = _view(args[source], outputs[index], offset)
         return tuple(outputs)
+
+
+def _versions(values: Sequence[Any]) -> dict[int, int]:
+    """The counters that torch raises with every change in place; inference tensors have none."""
+    return {
+        index: int(value._version)
+        for index, value in enumerate(values)
+        if isinstance(value, torch.Tensor) and not value.is_inference()
+    }
 
 
 def _aliases(outputs: Sequence[Any], inputs: Sequence[Any]) -> tuple[tuple[int, int, int], ...]:

@@ -304,6 +304,43 @@ def test_a_buffer_is_changed_once_a_call() -> None:
     assert piecewise.counts().replayed == 4
 
 
+def test_running_statistics_are_updated_once_a_call() -> None:
+    """``native_batch_norm`` writes them and its schema does not say so."""
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).train()
+    reference = copy.deepcopy(model)
+    piecewise = backend()
+    compiled = torch.compile(model, backend=piecewise)
+    for _ in range(8):
+        x = torch.randn(2, 3, 8, 8)
+        torch.testing.assert_close(compiled(x), reference(x))
+        torch.testing.assert_close(dict(model.named_buffers()), dict(reference.named_buffers()))
+    assert piecewise.counts().replayed == 4
+
+
+def test_an_op_that_writes_in_secret_is_refused() -> None:
+    with torch.library._scoped_library("piecewise_secret", "FRAGMENT") as library:
+        library.define("bump(Tensor x) -> Tensor")
+
+        def bump(x: torch.Tensor) -> torch.Tensor:
+            x.add_(1)
+            return x.clone()
+
+        library.impl("bump", bump, "CompositeExplicitAutograd")
+        torch.library.register_fake("piecewise_secret::bump", torch.empty_like, lib=library)
+        piecewise = backend()
+        compiled = torch.compile(lambda x: torch.ops.piecewise_secret.bump(x * 1) + x, backend=piecewise)
+        for _ in range(3):
+            compiled(torch.zeros(3))
+        torch._dynamo.reset()
+        piecewise = backend()
+        compiled = torch.compile(torch.ops.piecewise_secret.bump.default, backend=piecewise)
+        for turn in range(6):
+            x = torch.full((3,), float(turn))
+            assert compiled(x).eq(turn + 1).all() and x.eq(turn + 1).all()
+        (piece,) = piecewise.report().pieces
+        assert (piece.state, "without declaring" in piece.keys[0].reason) == ("refused", True)
+
+
 def test_an_argument_is_changed_where_it_lies() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         x.mul_(2)
